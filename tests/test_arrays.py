@@ -41,14 +41,6 @@ def test_promotion_is_numpy_s(shape: tuple[int, ...], repeats: Any) -> None:
         assert np.array_equal(tile(array, repeats, out=out), expected)
 
 
-def test_bool_is_tiled_as_bytes() -> None:
-    result = tile([True, False], 2)
-    assert result.dtype == bool
-    assert result.tolist() == [True, False, True, False]
-    with pytest.raises(DmlError, match="UINT8 needs DML_FEATURE_LEVEL_2_1"):
-        tile([True], 2, "1_0")
-
-
 class Tensor:
     """Memory that is offered through DLPack alone, on a device."""
 

@@ -65,12 +65,6 @@ def test_each_type_of_the_support_table_has_all_it_needs(data_type: TensorDataTy
     assert lowered.tobytes() == expected.tobytes()
 
 
-def test_a_type_that_lacks_something_is_found_out() -> None:
-    assert missing(TensorDataType.UINT4) == [
-        *("whole bytes", "a dtype of its size", "its dtype's name", "its level", "a column of the matrix")
-    ]
-
-
 def bits(name: str) -> int:
     """The bits that the name of a type gives, as in int16 and f8e4m3."""
     found = re.match("[a-z]+([0-9]+)", name)

@@ -148,79 +148,43 @@ def test_elements_of_four_bits_are_one_value_each_or_two_in_a_byte() -> None:
         execute(QUANTIZE, {"InputTensor": given, "QuantizationTensors": scales, "OutputTensor": out})
 
 
-@pytest.mark.parametrize("window", [2**20, 2**31])
-def test_work_is_bounded_before_it_is_begun(window: int) -> None:
-    """A window over padding that DirectML takes."""
-    pool = {
-        "InputTensor": tensor(1, 1, 2, 2),
-        "OutputTensor": tensor(1, 1, 2, 2),
-        "WindowSize": [window + 1] * 2,
-        "Strides": [1, 1],
-        "StartPadding": [window // 2] * 2,
-        "EndPadding": [window // 2] * 2,
-        "IncludePadding": True,
-    }
-    with pytest.raises(DmlError, match="DML-EXECUTE-bound"):
-        evaluate(OperatorDesc(type="AVERAGE_POOLING", desc=pool), ones(1, 1, 2, 2), against="runtime")
-
-
 _ALONG: Final = {"Mode": 1, "Dilations": [1, 1], "DimensionCount": 2, "GroupCount": 1, "OutputPadding": [0, 0]}
 _SAMPLES: Final = {"ReductionFunction": "AVERAGE", "InterpolationMode": 1, "OutOfBoundsInputValue": 0}
 _RELUS: Final = [{"Type": "ACTIVATION_RELU", "Desc": {}}] * 2
 
 
-@pytest.mark.parametrize(
-    ("type_", "inputs", "output", "fields"),
-    [
-        pytest.param(
-            "CONVOLUTION",
-            {"InputTensor": (1, 1, 1, 2**17), "FilterTensor": (1, 1, 1, 2**16)},
-            (1, 1, 1, 2**16 + 1),
-            _ALONG | {"Direction": 0, "Strides": [1, 1], "StartPadding": [0, 0], "EndPadding": [0, 0]},
-            id="the elements under each row of a filter",
-        ),
-        pytest.param(
-            "CONVOLUTION",
-            {"InputTensor": (1, 1, 1, 3), "FilterTensor": (1, 1, 1, 1)},
-            (1, 1, 1, 1),
-            _ALONG | {"Direction": 1, "Strides": [1, 2**30], "StartPadding": [0, 2**30], "EndPadding": [0, 2**30]},
-            id="zeros between elements",
-        ),
-        pytest.param(
-            "RESAMPLE",
-            {"InputTensor": (1, 1, 1, 2**16)},
-            (1, 1, 2**16, 1),
-            {"InterpolationMode": 1, "Scales": [1, 1, 2**16, 2**-16]},
-            id="one dimension after the other",
-        ),
-        pytest.param(
-            "ROI_ALIGN",
-            {"InputTensor": (1, 1, 2, 2), "ROITensor": (1, 1, 2**12, 4), "BatchIndicesTensor": (1, 1, 1, 2**12)},
-            (2**12, 1, 1, 1),
-            _SAMPLES
-            | {"SpatialScaleX": 1, "SpatialScaleY": 1}
-            | dict.fromkeys(("MinimumSamplesPerOutput", "MaximumSamplesPerOutput"), 2**13),
-            id="all samples of all regions",
-        ),
-        pytest.param(
-            "ROI_POOLING",
-            {"InputTensor": (1, 1, 2**12, 2**12), "ROITensor": (1, 1, 2**13, 5)},
-            (2**13, 1, 1, 1),
-            {"SpatialScale": 1, "PooledSize": {"Width": 1, "Height": 1}},
-            id="all of the input, for each region",
-        ),
-        pytest.param(
-            "GRU",
-            {"InputTensor": (1, 2**12, 2**19, 1), "WeightTensor": (1, 1, 3, 1), "RecurrenceTensor": (1, 1, 3, 1)},
-            (1, 1, 2**19, 1),
-            {"Direction": 0, "LinearBeforeReset": 0, "ActivationDescs": _RELUS},
-            id="a sequence that is not written",
-        ),
-        pytest.param(
-            "ARGMAX", {"InputTensor": (1, 1, 1, 2**30)}, (1, 1, 1, 1), {"Axes": [3], "AxisDirection": 0}, id="places"
-        ),
-    ],
-)
+_POOLED: Final = {"Strides": [1, 1], "IncludePadding": True}
+BOUNDED: Final[dict[str, tuple[str, dict[str, tuple[int, ...]], tuple[int, ...], dict[str, Any]]]] = {
+    # the operator, its inputs' sizes, its output's, and fields
+    "the elements under each row of a filter": (
+        "CONVOLUTION", {"InputTensor": (1, 1, 1, 2**17), "FilterTensor": (1, 1, 1, 2**16)}, (1, 1, 1, 2**16 + 1),
+        _ALONG | {"Direction": 0, "Strides": [1, 1], "StartPadding": [0, 0], "EndPadding": [0, 0]}),
+    "zeros between elements": (
+        "CONVOLUTION", {"InputTensor": (1, 1, 1, 3), "FilterTensor": (1, 1, 1, 1)}, (1, 1, 1, 1),
+        _ALONG | {"Direction": 1, "Strides": [1, 2**30], "StartPadding": [0, 2**30], "EndPadding": [0, 2**30]}),
+    **{f"a window of {size} over padding": (
+        "AVERAGE_POOLING", {"InputTensor": (1, 1, 2, 2)}, (1, 1, 2, 2),
+        _POOLED | {"WindowSize": [size] * 2} | dict.fromkeys(("StartPadding", "EndPadding"), [size // 2] * 2))
+       for size in (2**20 + 1, 2**31 + 1)},
+    "one dimension after the other": (
+        "RESAMPLE", {"InputTensor": (1, 1, 1, 2**16)}, (1, 1, 2**16, 1),
+        {"InterpolationMode": 1, "Scales": [1, 1, 2**16, 2**-16]}),
+    "all samples of all regions": (
+        "ROI_ALIGN",
+        {"InputTensor": (1, 1, 2, 2), "ROITensor": (1, 1, 2**12, 4), "BatchIndicesTensor": (1, 1, 1, 2**12)},
+        (2**12, 1, 1, 1), _SAMPLES | {"SpatialScaleX": 1, "SpatialScaleY": 1}
+        | dict.fromkeys(("MinimumSamplesPerOutput", "MaximumSamplesPerOutput"), 2**13)),
+    "all of the input, for each region": (
+        "ROI_POOLING", {"InputTensor": (1, 1, 2**12, 2**12), "ROITensor": (1, 1, 2**13, 5)}, (2**13, 1, 1, 1),
+        {"SpatialScale": 1, "PooledSize": {"Width": 1, "Height": 1}}),
+    "a sequence that is not written": (
+        "GRU", {"InputTensor": (1, 2**12, 2**19, 1), "WeightTensor": (1, 1, 3, 1), "RecurrenceTensor": (1, 1, 3, 1)},
+        (1, 1, 2**19, 1), {"Direction": 0, "LinearBeforeReset": 0, "ActivationDescs": _RELUS}),
+    "places": ("ARGMAX", {"InputTensor": (1, 1, 1, 2**30)}, (1, 1, 1, 1), {"Axes": [3], "AxisDirection": 0}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("type_", "inputs", "output", "fields"), BOUNDED.values(), ids=BOUNDED)
 def test_memory_and_work_are_bounded_before_anything_is_computed(
     type_: str, inputs: dict[str, tuple[int, ...]], output: tuple[int, ...], fields: dict[str, Any]
 ) -> None:
@@ -236,7 +200,7 @@ def test_memory_and_work_are_bounded_before_anything_is_computed(
     given = {name: np.zeros([1] * len(sizes), F32) for name, sizes in inputs.items()}
     given |= {name: np.zeros((1, 1, 1, 1), np.uint32) for name in given if name in types}
     with pytest.raises(DmlError, match="DML-EXECUTE-bound"):
-        evaluate(desc, given)
+        evaluate(desc, given, against="runtime")
 
 
 def test_what_the_runtime_refuses_is_not_executed_against_the_documentation() -> None:
