@@ -483,12 +483,23 @@ def test_json_has_null_for_what_is_not_known_of_a_tile(check: Call) -> None:
             "\n  the DirectML of windows-10-1909 (1_0) has no DMLCreateDevice1: an application that delay-loads it ",
         ),
         ("-t 5_0,4_1 --via ort", 1, "4_1 via ort: no device"),
+        (
+            "-t windows-10-22h2 --via ort-1.12",
+            1,
+            "  QueryInterface returns E_NOINTERFACE 0x80004002: windows-10-22h2 ",
+        ),
+        ("-t windows-11-23h2 --via ort-1.20", 0, "on; 1.20 was built with 1.15.2, which has all of its operators\n"),
+        ("-t 4_1 --via ort-1.20", 1, "ship DirectML 1.15.2, as in onnxruntime-directml 1.20, beside the executable; "),
+        ("-t windows-10-22h2 --via ort", 1, "1.15.4, as in onnxruntime-directml 1.24, beside onnxruntime"),
+        ("-t 4_1 --via ort-1.26", 1, "ship DirectML 1.15.4, as in onnxruntime-node 1.26, beside onnxruntime.dll; "),
+        ("-t directml-1.4.0 --via ort-1.12", 0, "  a device comes from DirectML 1.1.0 on; 1.12 was built with 1.9.0"),
         ("-t 5_0 --via otr", 2, ""),
     ],
 )
 def test_device_says_whether_one_is_made_and_what_to_ship(call: Call, options: str, status: int, printed: str) -> None:
     result = call("device", *options.split())
     assert (result.exit_code, printed in result.stdout) == (status, True)
+    assert "1.8.0 or later" not in result.stdout
     if status == 2:
         return
     answers = [json.loads(line) for line in call("device", *options.split(), "--format", "json").stdout.splitlines()]

@@ -33,6 +33,7 @@ from tests.helpers.described_nodes import described_nodes, varied, written_nodes
 from tests.helpers.kernel_nodes import kernel_node, names, operator_descs
 
 SAME: Final = "output_shape=[5] auto_pad=SAME_UPPER"
+NBITS: Final = "com.microsoft:MatMulNBits N=8 K=32 block_size=32"
 GQA: Final = "com.microsoft:GroupQueryAttention num_heads=4 kv_num_heads=2"
 QKV: Final = "float32[1,3,32] float32[1,3,16] float32[1,3,16]"
 
@@ -192,6 +193,12 @@ REFUSED: Final = [
     "ReverseSequence-10 batch_axis=1 time_axis=1: float32[2,3] int64[3] -> float32[2,3]",
     "Add-14: bfloat16[2] bfloat16[2] -> bfloat16[2]",
     "BitShift-11 direction=UP: uint8[2] uint8[2] -> uint8[2]",
+    "com.microsoft:SkipLayerNormalization: float32[2,4,2,8] float32[2,4,2,8] float32[8]= -> float32[2,4,2,8]",
+    "com.microsoft:BiasAdd: float32[2,4,8] float32[8]= float32[1,4,8] -> float32[2,4,8]",
+    "com.microsoft:GroupNorm groups=3: float32[2,4,4,8] float32[8]= float32[8]= -> float32[2,4,4,8]",
+    f"{NBITS}: float32[2,32] uint8[8,1,16] float32[8] _ _ float32[8] -> float32[2,8]",
+    "com.microsoft:RotaryEmbedding: float32[1,4,32] int64[1,4] float32[8,8]= float32[8,16]= -> float32[1,4,32]",
+    "com.microsoft:DynamicQuantizeMatMul: float32[4] uint8[4,3] float32[1]= uint8[1]= -> float32[3]",
 ]
 
 
@@ -278,6 +285,7 @@ def test_every_registered_operator_is_described_and_no_name_exceeds_the_level_of
     assert package or release > NEWEST_PROVIDER
 
 
+@pytest.mark.long  # over onnx's node tests
 @pytest.mark.parametrize("release", [each for each in releases() if described_alike(each) != each])
 def test_releases_that_are_taken_to_create_the_same_operators_do(release: Version) -> None:
     rng, nodes = Random(0), [*described_nodes()]

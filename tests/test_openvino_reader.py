@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-import onnx
 import pytest
 
 from dml_tile.back_ends.dialects import OPENVINO_TILE_1 as DIALECT
@@ -19,8 +18,6 @@ from dml_tile.readers.model_tile import TileNode, ValueOrigin, ValueSource
 from dml_tile.text import MAX_NAME
 from tests.helpers.command_line import Call
 from tests.helpers.ir_models import MODELS, burn_tile, many_repeats, op, ov, parameter, save, tile_ir, tile_operation
-from tests.helpers.onnx_graphs import model as onnx_model
-from tests.helpers.onnx_graphs import tensor, tile_node, typed
 
 # Below what skips this file where OpenVINO is not installed:
 # isort: split
@@ -65,19 +62,6 @@ def test_a_result_of_unknown_rank_is_a_question_mark(tmp_path: Path) -> None:
     x, repeats = parameter("x", []), parameter("r", [-1], "i64")
     (node,) = read(save(tmp_path / "m.xml", tile_operation(x, repeats), inputs=[x, repeats]))
     assert str(node) == "FLOAT32 {} x ? -> ?"
-
-
-def test_openvino_s_reader_of_onnx_differs_from_onnx_in_scalars_and_few_repeats(tmp_path: Path) -> None:
-    """As docs/dialects.md says."""
-    for shape, repeats, is_read in (([], np.zeros(0, np.int64), False), ([2, 3], np.array([2]), True)):
-        graph = onnx_model(tile_node(), inputs=[typed("x", shape)], initializer=[tensor("r", repeats)])
-        path = tmp_path / "m.onnx"
-        onnx.save(graph, path)
-        if is_read:
-            assert ov.Core().read_model(path).output(0).get_partial_shape().to_shape() == ov.Shape([2, 6])
-        else:
-            with pytest.raises(RuntimeError):
-                ov.Core().read_model(path)
 
 
 @pytest.mark.parametrize("data_type", [*sorted(DIALECT.data_types), "dynamic"])

@@ -53,15 +53,6 @@ def test_models_of_every_kind_are_read(part: int) -> None:
     assert [node.repeats for node in graph] == [(2, 5)]
 
 
-def test_a_path_may_be_relative_and_have_any_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    names = [os.fsdecode(name) for name in (b"a.xml", b"\xff\n.xml", "☃.XML".encode())]
-    assert read(*(burn_tile(Path(name)) for name in names[:2])) == [[BURN], [BURN]]
-    burn_tile(Path("b.xml"))
-    Path("b.xml").rename(names[2])
-    assert "Empty weights data" in read(Path(names[2]))[0][0].message
-
-
 @pytest.mark.posix
 @pytest.mark.parametrize(
     ("name", "message"),
