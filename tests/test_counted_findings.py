@@ -258,28 +258,24 @@ DYNAMIC = str(EXAMPLES / "models" / "two_tiles.onnx")
 OPEN = "known-at-run-time"
 
 
-@pytest.mark.parametrize("where", ["option", "setting", "pattern", "baseline"])
-def test_what_is_known_at_run_time_only_may_be_left_out_like_findings(check: Call, where: str) -> None:
+def test_what_is_known_at_run_time_only_may_be_left_out_like_findings(check: Call) -> None:
     Path("a.onnx").write_bytes(Path(DYNAMIC).read_bytes())
     arguments = ["a.onnx", "--fail-on", "note", "-t", "6_4"]
     assert check(*arguments).exit_code == 1
-    if where == "option":
-        arguments += ["--ignore", OPEN]
-    elif where == "setting":
-        write("pyproject.toml", f'[tool.dml-tile]\nignore = ["{OPEN}"]\n')
-    elif where == "pattern":
-        write("pyproject.toml", f'[tool.dml-tile.per-file-ignores]\n"*.onnx" = ["{OPEN}"]\n')
-    else:
-        assert check("a.onnx", "-t", "6_4", "--write-baseline", "base.json").exit_code == 0
-        assert [entry["rule"] for entry in entries()] == [OPEN]
-        arguments += ["--baseline", "base.json"]
-    result = check(*arguments)
-    assert (result.exit_code, result.stdout.count("accepted so far at")) == (0, 1)
-    count = "1 finding in the baseline" if where == "baseline" else "1 finding not selected"
-    assert f"; {count}\n" in result.stdout
-    assert OPEN not in check(*arguments, "--format", "github").stdout
-    if where == "baseline":
-        assert "unused-baseline-entry" in check(*arguments, "--dim", "batch=4").stdout
+    written(check, *arguments[:1], *arguments[3:])
+    assert [entry["rule"] for entry in entries()] == [OPEN]
+    pattern = f'[tool.dml-tile.per-file-ignores]\n"*.onnx" = ["{OPEN}"]\n'
+    for settings, options, count in (
+        ("", ["--ignore", OPEN], "1 finding not selected"),
+        (pattern, [], "1 finding not selected"),
+        ("", ["--baseline", "base.json"], "1 finding in the baseline"),
+    ):
+        write("pyproject.toml", settings)
+        result = check(*arguments, *options)
+        assert (result.exit_code, result.stdout.count("accepted so far at")) == (0, 1)
+        assert f"; {count}\n" in result.stdout
+        assert OPEN not in check(*arguments, *options, "--format", "github").stdout
+    assert "unused-baseline-entry" in check(*arguments, "--baseline", "base.json", "--dim", "batch=4").stdout
 
 
 def test_a_baseline_of_a_part_keeps_the_rest_and_says_what_it_did(check: Call) -> None:

@@ -441,16 +441,20 @@ def test_whatever_onnxruntime_folds_is_known_and_sizes_contradict_and_hide_nothi
     assert figures.folded_by_onnxruntime > 0
 
 
-@pytest.mark.parametrize(("operator", "opset"), [("HardSwish", 14), ("HardSwish", 22), ("Swish", 24), ("Mish", 22)])
-def test_a_tile_behind_a_function_is_folded_as_by_onnxruntime(operator: str, opset: int, tmp_path: Path) -> None:
+def require_folded_alike(text: str, folder: Path, opset: int = 13) -> None:
+    """Require that a Tile, which gives u, is folded if onnxruntime folds it."""
     needed("onnxruntime")
     from tests.helpers.onnx_chains import session
 
-    text = f"c = [1.0, 2.0]; f = {operator}(c); r = [2]; [T] u = Tile(f, r); y = Cast<to=1>(u)"
-    built = model(text, inputs=[typed("x", [2])], opset=opset)
-    session(built, "ORT_ENABLE_BASIC", tmp_path / "optimised.onnx")
-    is_run = any(node.op_type == "Tile" for node in onnx.load(tmp_path / "optimised.onnx").graph.node)
-    assert any(folded_in(built).values()) != is_run
+    built = model(f"{text}; y = Cast<to=1>(u)", inputs=[typed("x", [2])], opset=opset)
+    session(built, "ORT_ENABLE_BASIC", folder / "optimised.onnx")
+    is_run = any(node.op_type == "Tile" for node in onnx.load(folder / "optimised.onnx").graph.node)
+    assert any(folded_in(built).values()) != is_run, text
+
+
+@pytest.mark.parametrize(("operator", "opset"), [("HardSwish", 14), ("HardSwish", 22), ("Swish", 24), ("Mish", 22)])
+def test_a_tile_behind_a_function_is_folded_as_by_onnxruntime(operator: str, opset: int, tmp_path: Path) -> None:
+    require_folded_alike(f"c = [1.0, 2.0]; f = {operator}(c); r = [2]; u = Tile(f, r)", tmp_path, opset)
 
 
 QUANTISED: Final = "c = [1.0, 2.0]; s = 0.5; i = 1; z = Cast<to=2>(i)"
@@ -480,16 +484,9 @@ def quantised_chain(rng: random.Random) -> str:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_a_tile_behind_quantised_constants_is_folded_where_onnxruntime_folds_it(seed: int, tmp_path: Path) -> None:
-    needed("onnxruntime")
-    from tests.helpers.onnx_chains import session
-
     rng = random.Random(seed)
     for _ in range(20):
-        text = f"{quantised_chain(rng)}; r = [2]; [T] u = Tile(t, r); y = Cast<to=1>(u)"
-        built = model(text, inputs=[typed("x", [2])])
-        session(built, "ORT_ENABLE_BASIC", tmp_path / "optimised.onnx")
-        is_run = any(node.op_type == "Tile" for node in onnx.load(tmp_path / "optimised.onnx").graph.node)
-        assert any(folded_in(built).values()) != is_run, text
+        require_folded_alike(f"{quantised_chain(rng)}; r = [2]; u = Tile(t, r)", tmp_path)
 
 
 # Literals, shapes, and what a caller fixes

@@ -844,6 +844,25 @@ def test_a_node_is_folded_where_the_releases_own_cpu_provider_has_it() -> None:
 
 
 @pytest.mark.parametrize(
+    ("nodes", "number", "first"),
+    [  # with the first of 1.9, 1.13, 1.14 and 1.24 whose wheel removes the second node; others are recorded, below
+        ("m = Neg(x); a = Sub(m, c); y = Abs(a)", 0, "1.14"),
+        ("m = Neg(x); a = Mul(c, m); y = Abs(a)", [1], "1.14"),
+        ("m = Neg(x); a = Div(m, c); y = Abs(a)", 1, "1.14"),
+        ("m = Neg(x); a = Sub(c, m); y = Abs(a)", 0, ""),
+        ("m = Neg(x); a = Div(c, m); y = Abs(a)", 1, ""),
+        ("m = Neg(x); a = Mul(m, c); y = Abs(a)", [[[1]]], ""),  # of more dimensions than the other
+        ("m = Neg(x); a = Mul(x, c); y = Add(a, m)", 1, ""),  # of an input of the graph
+    ],
+)
+def test_arithmetic_with_a_number_that_changes_nothing_is_gone(nodes: str, number: Any, first: str) -> None:
+    made = of_nodes(nodes, inputs=[typed("x", [3, 2])], initializer=[tensor("c", number, "float32")])
+    tried = ("1.9", "1.13", "1.14", "1.24")
+    found = [each.split("/")[1] == "gone" for each in words(made, *map(target, tried))]
+    assert found == [bool(first) and i >= tried.index(first) for i in range(len(tried))]
+
+
+@pytest.mark.parametrize(
     ("nodes", "opset", "since", "gone"), [[*row.values()] for row in rows_of("optimised_nodes.jsonl")]
 )
 def test_nodes_that_do_nothing_or_repeat_are_gone_as_in_the_wheels(

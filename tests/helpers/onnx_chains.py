@@ -266,11 +266,10 @@ def transposed_chain(rng: random.Random) -> ModelProto:
             nodes.append(constant(f"r{i}", rng.choices((1, 2, 3), k=3)))
             nodes.append(tile_node(source, f"r{i}", made, name=f"T{i}"))
         else:
-            for each in computed(rng.choice(_MOVED_STEPS)):
-                inner = {"x": source, "y": made, "other": "w"}
-                each.input[:] = [inner.get(name, f"{name}{i}") for name in each.input]
-                each.output[:] = [inner.get(name, f"{name}{i}") for name in each.output]
-                nodes.append(each)
+            step = computed(rng.choice(_MOVED_STEPS))
+            for each in step:
+                _rename(each, {"x": source, "y": made, "other": "w", "k": f"k{i}"})
+            nodes += step
         names.append(made)
     built = model(*nodes, inputs=[typed("x", shape), typed("w", shape)], opset=13)
     built.graph.output[0].name = names[-1]
