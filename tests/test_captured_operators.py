@@ -22,7 +22,15 @@ from dml_tile.readers.descriptors import read_document
 from dml_tile.readers.item import Item
 from docs.generator.cpp_fields import cpp_fields
 from tests.helpers.command_line import Call, errors_of
-from tests.helpers.compilers import COMPILERS, EACH_HEADERS, compiled, needs_compiler, real_headers, stand_in_headers
+from tests.helpers.compilers import (
+    COMPILERS,
+    EACH_HEADERS,
+    compiled,
+    needs_compiler,
+    real_headers,
+    stand_in_headers,
+    write_operators_header,
+)
 from tests.helpers.paths import EXAMPLES, ROOT
 from tests.helpers.rule_cases import quantize
 from tests.test_operator_desc import descriptors
@@ -91,30 +99,6 @@ def test_counts_are_bounded_before_they_are_walked(capture: Callable[[int], Oper
     assert (desc.desc["InputCount"], desc.desc["InputTensors"]) == (2**32 - 1, ())
 
 
-KINDS = {
-    **dict.fromkeys("tT", "const DML_TENSOR_DESC*"),
-    **dict.fromkeys("oO", "const DML_OPERATOR_DESC*"),
-    **dict.fromkeys("ue", "std::uint32_t"),
-    **dict.fromkeys("ib", "std::int32_t"),
-    "f": "float",
-    "U": "const UINT*",
-    "I": "const std::int32_t*",
-    "F": "const float*",
-    "s": "const void*",
-    "z": "struct { UINT Width, Height; }",
-    "x": "union { unsigned char Bytes[8]; std::uint64_t UInt64; double Float64; }",
-}
-"""The types in C++ of the kinds of fields, where DirectML.h does not say."""
-
-
-def structs() -> str:
-    """Return the declarations of all operators' structs, by the table."""
-    fields = {
-        each.struct: [f"{KINDS[field.kind]} {field.name};" for field in each.fields] for each in operators().values()
-    }
-    return "\n".join(f"struct {struct} {{ {' '.join(declared)} }};" for struct, declared in fields.items())
-
-
 @needs_compiler
 @pytest.mark.long
 @pytest.mark.parametrize("headers", EACH_HEADERS)
@@ -127,6 +111,7 @@ def test_fields_are_where_the_compiler_puts_them(tmp_path: Path, compiler: str, 
     ]
     assert len(checks) == 917
     source, program = tmp_path / "offsets.cpp", tmp_path / "offsets"
+    write_operators_header(tmp_path)
     lines = "\n".join(checks)
     source.write_text(f"""
 #include <dml_tile/capture.h>
@@ -138,7 +123,7 @@ static void check(unsigned type, int index, std::size_t offset, const char* name
 }}
 namespace table
 {{
-{"" if headers == real_headers() else structs()}
+{"" if headers == real_headers() else f'#include "{tmp_path}/DirectML.h"'}
 static void check_all()
 {{
 {lines}

@@ -53,10 +53,7 @@ def parts(value: Any) -> list[Any]:
         (WITHOUT_FIELDS, [Item("/operator", "DML_OPERATOR_GATHER")]),
         (WITHOUT_FIELDS | {"operator": {"Type": "NEW"}}, [Item("/operator", "DML_OPERATOR_NEW")]),
         (None, [Item("")]),
-        (
-            [TILE, None, {"Type": 70} | TILE],
-            [Item("/0", BARE), Item("/1"), Item("/2", OPERATOR)],
-        ),
+        ([TILE, None, {"Type": 70} | TILE], [Item("/0", BARE), Item("/1"), Item("/2", OPERATOR)]),
         ([], []),
     ],
 )
@@ -210,34 +207,22 @@ def unknown(path: str, keys: str) -> str:
     [
         (AFFINE | {"ScaleBias": {"Scale": 1, "Bais": 2}}, "ScaleBias.Bais is unknown (did you mean Bias?)"),
         (AFFINE | {"ScaleBias": {"Scale": 1, "Bias": 2, "X": 3}}, unknown("ScaleBias.X", "Scale, Bias)")),
-        (
-            AFFINE | {"InputTensor": {"Desc": FLAT | {"Foo": 1}}},
-            unknown("InputTensor.Foo", "DataType, Flags, DimensionCount, Sizes, Strides, Total"),
-        ),
+        (AFFINE | {"InputTensor": {"Desc": FLAT | {"Foo": 1}}},
+         unknown("InputTensor.Foo", "DataType, Flags, DimensionCount, Sizes, Strides, Total")),
         (AFFINE | {"Foo": 1}, unknown("Foo", "InputTensor, OutputTensor, ScaleBias)")),
         (GRAPH | {"Foo": 1}, unknown("Foo", "InputCount, OutputCount, NodeCount, Nodes, InputEdgeCount, ")),
-        (
-            GRAPH | {"InputEdges": [{"GraphInputIndx": 0, "ToNodeIndex": 0}]},
-            "InputEdges[0].GraphInputIndx is unknown (did you mean GraphInputIndex?)",
-        ),
-        (
-            GRAPH | {"InputEdges": [EDGE | {"Foo": 1}]},
-            unknown("InputEdges[0].Foo", "Name, Type, GraphInputIndex, ToNodeIndex, ToNodeInputIndex)"),
-        ),
-        (
-            GRAPH | {"Nodes": [{"Operator": TILE, "Foo": 1}]},
-            unknown("Nodes[0].Foo", "Name, Type, Operator, Data, DataSize, NullData)"),
-        ),
-        (
-            GRAPH | {"Nodes": [{"Operator": AFFINE | {"ScaleBias": {"Scale": 1, "Bias": 2, "X": 3}}}]},
-            unknown("Nodes[0].Operator.ScaleBias.X", "Scale, Bias)"),
-        ),
-        (
-            GRAPH | {"Nodes": [{"Type": "GATHER", "Desc": TILE}]},
-            "Nodes[0] is an object; an operator's descriptor belongs under the key Operator",
-        ),
+        (GRAPH | {"InputEdges": [{"GraphInputIndx": 0, "ToNodeIndex": 0}]},
+         "InputEdges[0].GraphInputIndx is unknown (did you mean GraphInputIndex?)"),
+        (GRAPH | {"InputEdges": [EDGE | {"Foo": 1}]},
+         unknown("InputEdges[0].Foo", "Name, Type, GraphInputIndex, ToNodeIndex, ToNodeInputIndex)")),
+        (GRAPH | {"Nodes": [{"Operator": TILE, "Foo": 1}]},
+         unknown("Nodes[0].Foo", "Name, Type, Operator, Data, DataSize, NullData)")),
+        (GRAPH | {"Nodes": [{"Operator": AFFINE | {"ScaleBias": {"Scale": 1, "Bias": 2, "X": 3}}}]},
+         unknown("Nodes[0].Operator.ScaleBias.X", "Scale, Bias)")),
+        (GRAPH | {"Nodes": [{"Type": "GATHER", "Desc": TILE}]},
+         "Nodes[0] is an object; an operator's descriptor belongs under the key Operator"),
     ],
-)
+)  # fmt: skip
 def test_of_an_unknown_key_the_keys_of_its_own_struct_are_named(value: Any, message: str) -> None:
     (problem,) = parts(value)
     assert isinstance(problem, Finding)

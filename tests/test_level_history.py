@@ -146,19 +146,15 @@ ROWS: Final[Mapping[str, tuple[OperatorDesc, str, str, str]]] = {
     "JOIN of 8 at 4_1": (join(8), "3_1", "4_1", ""),
     "ADAM_OPTIMIZER": (adam(8), "4_0", "5_0", "the operator's page has 4"),
     "ADAM_OPTIMIZER, measured": (adam(2), "4_0", "6_2", "is taken, as measured; the operator's page has 4"),
-    "RELU_GRAD": (
-        of_alike_tensors("ACTIVATION_RELU_GRAD", 8),
-        "3_0",
-        "3_0",
-        "is taken by the operator's page; DirectML's feature level history has 4",
-    ),
+    "RELU_GRAD": (of_alike_tensors("ACTIVATION_RELU_GRAD", 8), "3_0", "3_0",
+                  "is taken by the operator's page; DirectML's feature level history has 4"),
     "RELU_GRAD at 3_1": (of_alike_tensors("ACTIVATION_RELU_GRAD", 8), "3_0", "3_1", ""),
     "CONSTANT_POW": (other("ELEMENT_WISE_CONSTANT_POW", "INT8", **POWER), "", "3_0", "INT8 is taken by DirectML's"),
     "SHRINK": (other("ACTIVATION_SHRINK", "INT8", **SHRUNK), "3_0", "5_0", "the operator's page has FLOAT32, FLOAT16"),
     "SOFTPLUS": (other("ACTIVATION_SOFTPLUS", Steepness=0.5), "6_4", "6_4", "takes it from 6_4 on"),
     "PADDING": (padding(PaddingMode="WRAP"), "6_4", "6_4", ""),
     "QUANTIZE_LINEAR": (linear(ZeroPointTensor=None), "6_2", "6_2", ""),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("against", ["documentation", "runtime", "both"])
