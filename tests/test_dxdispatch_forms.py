@@ -421,7 +421,8 @@ def test_a_form_is_taken_as_the_page_says(
     text = source if isinstance(source, str) else json.dumps(source)
     (tmp_path / "m.json").write_bytes(text.encode(errors="surrogateescape"))
     (tmp_path / "x").mkdir()
-    write_arrays(tmp_path)
+    if ".npy" in text:
+        write_arrays(tmp_path)
     result = call(*command, "m.json")
     printed = result.stdout_bytes.decode(errors="surrogateescape")
     if expected.startswith("Resource"):

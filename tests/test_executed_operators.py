@@ -144,12 +144,12 @@ def test_readme_says_how_many_operators_are_equal_in_every_byte_and_how_many_cas
 
 def test_an_output_may_lie_over_an_input_where_the_page_says_so() -> None:
     """Values are those of tensors that lie apart."""
+    in_place = {each.name for each in operators().values() for _, table in tables_of(each) if table.in_place}
     done = set[str]()
-    for name, row in ((name, row) for name, rows in recorded().items() for row in rows[:40]):
+    for row in chain.from_iterable(recorded()[name][:10] for name in in_place & recorded().keys()):
         desc = OperatorDesc.model_validate(row["desc"])
         for pair in prepared(desc, Target.parse(row["level"]), "runtime").aliases:
             for apart, above in zip(executed(row), executed(row, pair), strict=True):
-                assert apart.elements(apart.ours).tobytes() == above.elements(above.ours).tobytes(), (name, pair)
-            done.add(name)
-    tables = (table for each in operators().values() for _, table in tables_of(each) if table.in_place)
-    assert len(done) == len([*tables])
+                assert apart.elements(apart.ours).tobytes() == above.elements(above.ours).tobytes(), (row["desc"], pair)
+            done.add(row["desc"]["Type"].removeprefix("DML_OPERATOR_"))
+    assert done == in_place

@@ -46,6 +46,7 @@ from tests.helpers.played_lives import GRAPH_TILES, GRAPHS, graph_of
 from tests.recorder.devices import WrittenGraph
 from tests.test_editors import SCHEMAS
 
+VALIDATOR: Final = Draft202012Validator(SCHEMAS["dml_graph_desc"])
 FIRST: Final = row("FLOAT32", [2, 3], [1, 2])
 SECOND: Final = row("FLOAT32", [2, 6], [3, 1])
 INTO: Final = InputGraphEdge(graph_input_index=0, to_node_index=0)
@@ -504,7 +505,7 @@ def test_a_graph_s_temporary_resource_is_bound_and_its_unused_inputs_are_not(bin
 def test_a_graph_is_written_and_read_back_equal(graph: GraphDesc) -> None:
     assert GraphDesc.model_validate_json(graph.model_dump_json(by_alias=True)) == graph
     document = graph.model_dump(mode="json", by_alias=True)
-    Draft202012Validator(SCHEMAS["dml_graph_desc"]).validate(document)
+    VALIDATOR.validate(document)
     (part,) = read_document(json.dumps(document).encode())
     assert isinstance(part, Item)
     assert part.desc == graph
