@@ -186,7 +186,7 @@ NOT_RECORDED: Final = {"DML-OPERATOR-DataType-adapter", "DML-OPERATOR-same-examp
 
 
 def test_the_lowest_level_of_an_operator_is_that_of_a_check_at_each_level() -> None:
-    for recorded in rows_of("operators.jsonl.xz")[::50]:
+    for recorded in rows_of("operators.jsonl.xz")[::100]:
         desc = OperatorDesc.model_validate(recorded["desc"])
         accepted = [(level, not any(map(blocks_creation, check(desc, level)))) for level in reversed(FeatureLevel)]
         passing = [level for level, _ in takewhile(itemgetter(1), accepted)]
