@@ -81,7 +81,7 @@ def test_the_action_s_scripts_have_no_expressions() -> None:
     assert sorted(used) == sorted(ACTION["inputs"])
 
 
-@pytest.mark.parametrize("targets", ["4_0 6_4", "4_0,6_4", "4_0\n6_4\n", " 4_0,\n 6_4 "])
+@pytest.mark.parametrize("targets", ["4_0 6_4", " 4_0,\n 6_4 \n"])
 def test_the_action_takes_targets_separated_by_spaces_commas_or_lines(targets: str) -> None:
     write("a.json", INT64)
     write("summary.md", "before\n")
@@ -163,16 +163,10 @@ def test_the_action_takes_the_project_s_paths() -> None:
     assert run_check(TARGETS="vista").returncode == 2
 
 
-@pytest.mark.parametrize(
-    ("variable", "hostile"),
-    [
-        *(("PATHS", text) for text in ("$(touch owned)", "`touch owned`", "; touch owned", '"; touch owned; "', "* ?")),
-        *((name, '$(touch owned) "; touch owned; "') for name in ("TARGETS", "ARGUMENTS", "FORMATS", "FOLDER")),
-    ],
-)
-def test_no_input_of_the_action_is_run_or_expanded(variable: str, hostile: str) -> None:
+@pytest.mark.parametrize("variable", ["PATHS", "TARGETS", "ARGUMENTS", "FORMATS", "FOLDER"])
+def test_no_input_of_the_action_is_run_or_expanded(variable: str) -> None:
     write("a.json", TILE)
-    done = run_check(**{"PATHS": "a.json"} | {variable: hostile})
+    done = run_check(**{"PATHS": "a.json", variable: '$(touch owned) "; `touch owned`; * ?\n; touch owned'})
     assert done.returncode == 2
     assert "dml_tile" not in done.stdout
     assert not Path("owned").exists()
