@@ -111,10 +111,12 @@ def test_a_wide_fixture_asks_what_it_lets_others_ask(pytester: pytest.Pytester) 
     result.assert_outcomes(passed=len(WIDE), failed=len(WIDE))
     for name in WIDE:
         fixture = f"*{name}_fixture_*" if "setup" in name else "*"
+        scope = "class" if "class" in name else "session" if "before" in name else "module"
         says(
             result,
-            f"*{module_of(name)}.py::TestIt::test_it[6_4]: the *-scoped fixture {fixture} asked which target is "
-            "simulated when it was made for windows*",
+            f"*{module_of(name)}.py::TestIt::test_it[6_4]: the {scope}-scoped fixture {fixture} asked which target is "
+            "simulated when it was made for windows-10-2004 (2_0); this test runs at 6_4: let it take dml_target as an "
+            f"argument, with `dml_scope = {scope}` in the ini file, *",
         )
 
 

@@ -54,8 +54,8 @@ def test_what_prepares_a_test_is_at_its_target(pytester: pytest.Pytester) -> Non
 
 
 WIDE = """
-@pytest.fixture(scope="{0}")
-def wide({1}):
+@pytest.fixture(scope="{}")
+def wide(dml_target):
     before = level()
     yield before
     assert level() == before
@@ -69,19 +69,12 @@ class TestIt:
 
 
 @pytest.mark.parametrize("scope", ["class", "module", "session"])
-def test_a_wide_fixture_has_the_target_of_its_scope_or_is_an_error(pytester: pytest.Pytester, scope: str) -> None:
-    source = WIDE.format(scope, "dml_target")
+def test_a_wide_fixture_takes_the_target_in_its_own_scope_alone(pytester: pytest.Pytester, scope: str) -> None:
+    source = WIDE.format(scope)
     assert len(passed(run(pytester, source, *BOTH, "-o", f"dml_scope={scope}"))) == 6
     result = run(pytester, source, *BOTH, "-k", "also")
     result.assert_outcomes(errors=2)
     says(result, f"set `dml_scope = {scope}` in the ini file")
-    result = run(pytester, WIDE.format(scope, ""), *BOTH)
-    assert len(failed(result)) == 3
-    says(
-        result,
-        f"*the {scope}-scoped fixture wide asked which target is simulated when it was made for {OLD} (2_0); this test "
-        f"runs at 6_4: let it take dml_target as an argument, with `dml_scope = {scope}` in the ini file, *",
-    )
 
 
 def test_a_wide_fixture_that_is_fetched_while_the_test_runs_is_held_to_the_same(pytester: pytest.Pytester) -> None:
