@@ -166,6 +166,7 @@ RUNS: Final = [
     for data_type in ("FLOAT32", "FLOAT64", "INT64", "INT16", "UINT8")
     for target in ("windows-10-1903", "directml-1.2", "windows-11-21h2")
     for sizes, repeats, flags in (([2, 1, 2, 3], [1, 2, 1, 3], 1), ([2] * 6, [2] * 6, 0))
+    if (data_type, target, flags) != ("UINT8", "windows-10-1903", 1)  # which has no lowering: 3 is odd
 ]
 
 
@@ -175,19 +176,10 @@ def test_the_model_runs_at_the_target_and_prints_what_numpy_tiles(
 ) -> None:
     write("tile.json", tile_json(sizes, repeats, data_type, input={"Flags": flags}))
     made = call("lower", "tile.json", "--target", target, "--format", "json")
-    if data_type == "UINT8" and target == "windows-10-1903" and sizes[-1] % 2:
-        assert (made.exit_code, made.stdout) == (1, "")
-        return
-    note = NO_MODEL_RUNS.format(target) if target == "windows-10-1903" else ""
-    assert (made.exit_code, made.stderr) == (0, note)
-    runs_on = target
-    if target == "windows-10-1903":  # the tiles pass there, as later; DxDispatch has no device
-        refused = call("run", "-", "--target", target, stdin=made.stdout)
-        assert refused.exit_code == 1
-        assert "[DML-DXDISPATCH-IDMLDevice1]" in refused.stderr
-        assert call("check", "-", "--target", target, stdin=made.stdout).exit_code == 0
-        runs_on = "2_1"
-    result = call("run", "-", "--target", runs_on, stdin=made.stdout)
+    runs = target != "windows-10-1903"  # where the tiles pass, but DxDispatch has no device
+    assert (made.exit_code, made.stderr) == (0, "" if runs else NO_MODEL_RUNS.format(target))
+    assert call("check", "-", "--target", target, stdin=made.stdout).exit_code == 0
+    result = call("run", "-", "--target", target if runs else "2_1", stdin=made.stdout)
     values = np.arange(np.prod(sizes)).astype(data_type.lower()).reshape(sizes)
     expected = ", ".join(f"{value:g}" for value in np.tile(values, repeats).ravel().tolist())
     assert (result.exit_code, result.stdout) == (0, f"Resource 'output': {expected}\n")

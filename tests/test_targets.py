@@ -145,14 +145,6 @@ def test_every_listed_name_is_understood() -> None:
         assert Target.parse(name).name == name
 
 
-def test_a_target_has_the_capabilities_that_it_is_given() -> None:
-    assert Target("4_1") == Target.parse(0x4100)  # type: ignore[arg-type]
-    assert Target.parse("6_4") == Target(FeatureLevel.DML_FEATURE_LEVEL_6_4)
-    limited = at("5_0", double_precision=False, typed_uav_loads=False)
-    assert limited.capabilities == (False, False, True)
-    assert Target.parse(limited) is limited
-
-
 def test_a_package_has_releases_in_order_each_with_a_directml_or_what_is_loaded_instead() -> None:
     for package, rows in itertools.groupby(PACKAGES, key=lambda each: each.package):
         ends = [tuple(map(int, end.split("."))) for each in rows for end in dict.fromkeys((each.first, each.last))]
@@ -174,24 +166,7 @@ def test_newer_versions_of_directml_never_have_lower_levels() -> None:
     assert levels == sorted(levels)
 
 
-@pytest.mark.parametrize(
-    ("text", "capabilities"),
-    [
-        ("5_2+no-typed-uav-loads", (True, False, True)),
-        ("WINDOWS-11-22H2+no-double-precision", (False, True, True)),
-        ("directml-1.8.0+no-typed-uav-loads+no-double-precision", (False, False, True)),
-        ("6_2+no-native-16-bit-ops+no-typed-uav-loads", (True, False, False)),
-    ],
-)
-def test_a_name_tells_what_the_adapter_lacks(text: str, capabilities: tuple[bool, bool, bool]) -> None:
-    target = Target.parse(text)
-    assert (target.double_precision, target.typed_uav_loads, target.native_16_bit_ops) == capabilities
-    assert target.capabilities == capabilities
-    assert target.name.partition("+")[0] == text.lower().partition("+")[0]
-    assert Target.parse(target.spelling) == target
-    assert Target.parse(target.name) == target
-
-
+CAPABILITIES: Final = ("double-precision", "typed-uav-loads", "native-16-bit-ops")
 WEAK: Final = Target("5_0", name="weak", typed_uav_loads=False)  # type: ignore[arg-type]
 NO_LOADS: Final = at("5_2", typed_uav_loads=False)
 NO_DOUBLES: Final = at("windows-10-2004", double_precision=False)
@@ -209,15 +184,23 @@ NO_DOUBLES: Final = at("windows-10-2004", double_precision=False)
         ),
         ("5_2+no-typed-uav-loads", "5_2+no-typed-uav-loads", None, None),
         (NO_LOADS, "5_2+no-typed-uav-loads", "5_2", "Target('5_2', typed_uav_loads=False)"),
+        ("6_2+no-native-16-bit-ops+no-typed-uav-loads", "6_2+no-typed-uav-loads+no-native-16-bit-ops", None, None),
+        ("WINDOWS-11-22H2+no-double-precision", "windows-11-22h2+no-double-precision", None, None),
         ("windows-11-21h2", "windows-11-21h2", "windows-11-21h2 (4_0)", None),
         ("directml-1.14", "directml-1.14", None, None),
         ("4_1", "4_1", "4_1", None),
+        (0x4100, "4_1", "4_1", None),
     ],
 )
 def test_a_target_has_a_spelling_a_label_and_a_short_repr_that_reads_back(
-    target: Target | str, spelling: str, label: str | None, text: str | None
+    target: Target | str | int, spelling: str, label: str | None, text: str | None
 ) -> None:
     parsed = Target.parse(target)
+    assert parsed.capabilities == (parsed.double_precision, parsed.typed_uav_loads, parsed.native_16_bit_ops)
+    assert parsed.capabilities == tuple(f"+no-{name}" not in spelling for name in CAPABILITIES)
+    assert parsed is target or not isinstance(target, Target)
+    if isinstance(target, str):
+        assert {Target.parse(name) for name in (parsed.spelling, parsed.name, target.upper())} == {parsed}
     assert (parsed.spelling, repr(parsed)) == (spelling, text or f"Target.parse('{spelling}')")
     assert label in (None, str(parsed))
     assert eval(repr(parsed)) == parsed
