@@ -42,10 +42,6 @@ def test_it(dml_device):
 def test_it():
     with ThreadPoolExecutor(1) as pool: pool.submit(swallow).result()
 """,
-    "in a TestCase": """
-class TestCase(unittest.TestCase):
-    def test_it(self): remove(Device())
-""",
     "asked before": """
 def test_it():
     device = Device()

@@ -82,13 +82,6 @@ def wide(request): return request.getfixturevalue("inner")
 @pytest.fixture(scope="module")
 def wide(wide): return wide
 """,
-    "setup_class": """
-@pytest.fixture
-def wide(request): return request.cls.seen
-class TestIt:
-    @classmethod
-    def setup_class(cls): cls.seen = level()
-""",
     "setup_module": """
 seen = []
 def setup_module(): seen.append(level())
@@ -97,24 +90,21 @@ def wide(): return seen[-1]
 """,
 }
 WIDE_TEST = """
-    @pytest.mark.dml
-    def test_it(self, wide): assert wide == "windows-10-2004"
+@pytest.mark.dml
+def test_it(wide): assert wide == "windows-10-2004"
 """
 
 
 def test_a_wide_fixture_asks_what_it_lets_others_ask(pytester: pytest.Pytester) -> None:
     pytester.makeconftest(ASKING_CONFTEST)
-    sources = {
-        name: f"{source}{'' if 'class' in source else 'class TestIt:'}{WIDE_TEST}" for name, source in WIDE.items()
-    }
-    result = run(pytester, sources, BOTH)
+    result = run(pytester, {name: source + WIDE_TEST for name, source in WIDE.items()}, BOTH)
     result.assert_outcomes(passed=len(WIDE), failed=len(WIDE))
     for name in WIDE:
         fixture = f"*{name}_fixture_*" if "setup" in name else "*"
-        scope = "class" if "class" in name else "session" if "before" in name else "module"
+        scope = "session" if "before" in name else "module"
         says(
             result,
-            f"*{module_of(name)}.py::TestIt::test_it[6_4]: the {scope}-scoped fixture {fixture} asked which target is "
+            f"*{module_of(name)}.py::test_it[6_4]: the {scope}-scoped fixture {fixture} asked which target is "
             "simulated when it was made for windows-10-2004 (2_0); this test runs at 6_4: let it take dml_target as an "
             f"argument, with `dml_scope = {scope}` in the ini file, *",
         )

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.helpers.plugin_runs import failed, module_of, passed, run, says
+from tests.helpers.plugin_runs import TEST_CASES, failed, module_of, passed, run, says
 
 CHOSEN = ["--dml-target=windows-10-2004,directml-1.6.0,4_1,6_4"]
 
@@ -66,28 +66,15 @@ class TestDecorated(TestOuter): pass
 class TestMarked(TestOuter): pass
 class TestBoth(TestMarked, TestDecorated): pass
 """
-TEST_CASES = """
-@simulate("4_0")
-class Base(unittest.TestCase):
-    TARGET = "4_0"
-    @classmethod
-    def setUpClass(cls): cls.seen = level()
-    def setUp(self): self.level = level()
-    def test_it(self): assert self.seen == self.level == level() == self.TARGET
-class Heir(Base): pass
-@simulate("5_0")
-class Own(Base): TARGET = "5_0"
+MARKED_CASES = """
 @pytest.mark.dml(targets=["5_1"])
-class Marked(Base): TARGET = "5_1"
+class Marked(Base): LEVEL = "5_1"
 class Method(Base):
+    LEVEL = "3_1"
     @simulate("3_1")
-    def test_it(self): assert self.seen == self.level == level() == "3_1"
+    def test_it(self): self.require_level()
 class Plain(unittest.TestCase):
     def test_it(self): assert level() == "2_0"
-@simulate("4_0")
-class Tasks(unittest.IsolatedAsyncioTestCase):
-    async def asyncSetUp(self): assert level() == "4_0"
-    async def test_it(self): assert level() == "4_0"
 """
 FIXTURES = """
 @pytest.fixture(autouse=True)
@@ -112,6 +99,7 @@ class Base:
 class TestMarked(Base): pass
 class TestPlain(Base): pass
 """
+CASES = ("Base", "Heir", "Own", "HeirOfOwn", "Tasks", "Mixed", "Marked", "Method", "Plain")
 OF_CLASSES = {"TestOuter": "4_0", "TestHeir": "4_0", "TestDecorated": "5_0", "TestMarked": "5_1", "TestBoth": "5_1"}
 OF_MEMBERS = ["test_it[{}]", "test_own[3_0]", "test_static[{}]", "TestInner::test_it[{}]", "TestMarked::test_it[4_1]"]
 CLOSEST = {
@@ -125,8 +113,8 @@ CLOSEST = {
     "fixtures": (FIXTURES, ["test_fixture", "TestIt::test_it[4_0]"]),
     "heirs": (HEIRS, ["TestMarked::test_it[6_4]", "TestPlain::test_it"]),
     "TestCases": (
-        MODULE + TEST_CASES,
-        [f"{cls}::test_it" for cls in ("Base", "Heir", "Own", "Marked", "Method", "Plain", "Tasks")],
+        MODULE + TEST_CASES + MARKED_CASES,
+        ["Mixed::test_own", *(f"{cls}::test_it" for cls in CASES)],
     ),
     "classes": (
         MODULE + CLASSES,

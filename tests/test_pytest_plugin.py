@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dml_tile.directml.targets import Target
-from tests.helpers.plugin_runs import failed, passed, run, says
+from tests.helpers.plugin_runs import OTHERS, failed, passed, run, says, without
 
 TESTS = """
 def test_plain(): assert level() == {!r}
@@ -296,7 +296,7 @@ UNUSED = """
 import sys
 import pytest
 
-assert pytest.main(["-q", "-p", "no:hypothesispytest", "-p", "no:randomly", "--rootdir=.", "test_unused.py"]) == 0
+assert pytest.main([*sys.argv[1:], "-q", "--rootdir=.", "test_unused.py"]) == 0
 loaded = {name for name in sys.modules if name.partition(".")[0] in ("numpy", "pydantic", "rich", "typer", "dml_tile")}
 print(sorted({".".join(name.split(".")[:2]) for name in loaded}))
 """
@@ -305,5 +305,6 @@ print(sorted({".".join(name.split(".")[:2]) for name in loaded}))
 def test_an_unused_plugin_imports_nothing_else(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DML_TILE_TARGET", raising=False)
     pytester.makepyfile(test_unused="def test_it(): pass")
-    done = subprocess.run([sys.executable, "-c", UNUSED], capture_output=True, check=True, text=True)
+    command = [sys.executable, "-c", UNUSED, *without("hypothesispytest", *OTHERS)]
+    done = subprocess.run(command, capture_output=True, check=True, text=True)
     assert done.stdout.splitlines()[-1] == "['dml_tile', 'dml_tile.pytest_plugin', 'dml_tile.simulation']"

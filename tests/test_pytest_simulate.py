@@ -125,10 +125,6 @@ BEGINS_ELSEWHERE = {
         "def setup_function():\n    simulations.append(simulate('2_0'))\n    simulations[-1].__enter__()\n"
         "def teardown_function(): simulations.pop().__exit__()\nsimulations = []"
     ),
-    "code before the tests": (
-        "simulation = simulate('2_0')\ndef setup_module(): simulation.__enter__()\n"
-        "def teardown_module(): simulation.__exit__()"
-    ),
 }
 TESTS_ELSEWHERE = """
 @pytest.mark.dml

@@ -29,6 +29,7 @@ from dml_tile.simulation.target import current_target, resolve, simulate
 from tests.helpers.check_files import TILE, write
 from tests.helpers.command_line import Call, errors_of
 from tests.helpers.descriptors import row
+from tests.helpers.plugin_runs import HEAD, TEST_CASES
 
 INT64 = row("INT64", [2, 3], [1, 2])
 Scope = Literal["process", "context"]
@@ -281,60 +282,10 @@ def test_what_is_no_function_or_class_or_runs_after_its_call_is_refused(wrong: o
         simulate("4_0")(wrong)
 
 
-UNITTEST = """
-import asyncio, unittest
-from concurrent.futures import ThreadPoolExecutor
-from dml_tile import current_target, simulate
-from dml_tile.simulation.process import PROCESS
-
-def level(): return current_target().name
-
-@simulate("4_0")
-class Base(unittest.TestCase):
-    LEVEL = "4_0"
-
-    def __init_subclass__(cls, **options): cls.options = options
-    @classmethod
-    def setUpClass(cls): assert level() == cls.LEVEL
-    @classmethod
-    def tearDownClass(cls): assert level() == cls.LEVEL
-    def require_level(self): assert (level(), len(PROCESS.open)) == (self.LEVEL, 1)  # a method is wrapped once
-    def setUp(self):
-        self.require_level()
-        self.addCleanup(self.require_level)
-    def test_it(self):
-        self.require_level()
-        with ThreadPoolExecutor(1) as pool: pool.submit(self.require_level).result()
-
-class Heir(Base, option="kept"):
-    @classmethod
-    def setUpClass(cls): assert level() == cls.LEVEL
-
-@simulate("5_0")
-class Own(Heir): LEVEL = "5_0"
-
-class HeirOfOwn(Own): pass
-
-assert Heir.options == {"option": "kept"}
-
-@simulate("4_1")
-class Tasks(unittest.IsolatedAsyncioTestCase):
-    async def asyncSetUp(self): assert level() == "4_1"
-    async def test_it(self):
-        assert level() == await asyncio.to_thread(level) == "4_1"
-        self.enterContext(simulate("5_0"))
-        assert await asyncio.create_task(asyncio.to_thread(level)) == "5_0"
-    async def test_wrong(self): assert level() != "4_1"
-
-@simulate("4_0")
-class Mixin:
-    def test_it(self): assert level() == "4_0"
-class Mixed(Mixin, unittest.TestCase):
-    def setUp(self): assert level() == "4_0"
-    def test_own(self): assert level() == "4_0"
-
+UNDECORATED = """
 class Plain(unittest.TestCase):
     def test_it(self): assert level() == "3_1"
+    def test_wrong(self): assert level() == "4_1"
     @simulate("2_0")
     def test_decorated(self): assert level() == "2_0"
 """
@@ -343,10 +294,10 @@ class Plain(unittest.TestCase):
 def test_unittest_runs_tests_from_setups_to_cleanups_at_their_targets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(PROCESS, "outside", "3_1")
     module = ModuleType("test_it")
-    exec(UNITTEST, vars(module))
+    exec(f"{HEAD}{TEST_CASES}{UNDECORATED}", vars(module))
     result = unittest.main(module, argv=["it"], exit=False, testRunner=unittest.TextTestRunner(StringIO())).result
     assert (result.testsRun, result.errors) == (10, [])
-    assert [test.id() for test, _ in result.failures] == ["test_it.Tasks.test_wrong"]
+    assert [test.id() for test, _ in result.failures] == ["test_it.Plain.test_wrong"]
 
 
 def test_a_plain_test_class_is_simulated_without_the_plugin_too() -> None:

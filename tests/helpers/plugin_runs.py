@@ -40,6 +40,54 @@ def is_right(request): return f"[{level()}]" in request.node.name
 """
 """The beginning of each module that is run."""
 
+TEST_CASES = """
+from dml_tile.simulation.process import PROCESS
+
+@simulate("4_0")
+class Base(unittest.TestCase):
+    LEVEL = "4_0"
+
+    def __init_subclass__(cls, **options): cls.options = options
+    @classmethod
+    def setUpClass(cls): assert level() == cls.LEVEL
+    @classmethod
+    def tearDownClass(cls): assert level() == cls.LEVEL
+    def require_level(self): assert level() == self.LEVEL and len(PROCESS.open) < 2  # a method is wrapped once
+    def setUp(self):
+        self.require_level()
+        self.addCleanup(self.require_level)
+    def test_it(self):
+        self.require_level()
+        with ThreadPoolExecutor(1) as pool: pool.submit(self.require_level).result()
+
+class Heir(Base, option="kept"):
+    @classmethod
+    def setUpClass(cls): assert level() == cls.LEVEL
+
+@simulate("5_0")
+class Own(Heir): LEVEL = "5_0"
+
+class HeirOfOwn(Own): pass
+
+assert Heir.options == {"option": "kept"}
+
+@simulate("4_1")
+class Tasks(unittest.IsolatedAsyncioTestCase):
+    async def asyncSetUp(self): assert level() == "4_1"
+    async def test_it(self):
+        assert level() == await asyncio.to_thread(level) == "4_1"
+        self.enterContext(simulate("5_0"))
+        assert await asyncio.create_task(asyncio.to_thread(level)) == "5_0"
+
+@simulate("4_0")
+class Mixin:
+    def test_it(self): assert level() == "4_0"
+class Mixed(Mixin, unittest.TestCase):
+    def setUp(self): assert level() == "4_0"
+    def test_own(self): assert level() == "4_0"
+"""
+"""Test cases at their own targets, with the plugin or without it."""
+
 
 def without(*plugins: str) -> list[str]:
     """Return the options that leave plugins out."""
