@@ -43,10 +43,8 @@ class Run:
 
     def lines(self) -> Iterator[str]:
         """Yield a line for each reason why tests were deselected, and for those that named no target."""
-        from dml_tile.text import plural
-
         for reason, number in self.deselected.items():
-            yield f"dml-tile: {plural(number, 'test')} deselected: {reason}"
+            yield f"dml-tile: {number} test{'s' * (number > 1)} deselected: {reason}"
         for target, number in self.ran.items():
             tests, they_name, them = ("tests", "they name", "them") if number > 1 else ("test", "it names", "it")
             unnamed = f"{number} {tests} ran at {target}, since {they_name} no target"
