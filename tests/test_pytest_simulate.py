@@ -20,13 +20,6 @@ def test_stack(stack):
     stack.enter_context(simulate("2_0"))
     assert is_everywhere("2_0")
 
-class TestMethods:
-    def setup_method(self):
-        self.simulation = simulate("5_0")
-        self.simulation.__enter__()
-    def teardown_method(self): self.simulation.__exit__()
-    def test_it(self): assert is_everywhere("5_0")
-
 class TestCase(unittest.TestCase):
     @classmethod
     def setUpClass(cls): cls.enterClassContext(simulate("4_0"))
@@ -63,7 +56,7 @@ def test_outer(old): assert is_everywhere("2_0")
 
 def test_a_simulation_of_a_fixture_or_a_setup_holds_everywhere_until_it_ends(pytester: pytest.Pytester) -> None:
     later = "def test_it(): assert level() == '1_0'"  # in the fixture of the session
-    assert len(passed(run(pytester, {"a": FIXTURES, "b": later, "c": later}))) == 9
+    assert len(passed(run(pytester, {"a": FIXTURES, "b": later, "c": later}))) == 8
 
 
 LEFT_OPEN = """

@@ -232,23 +232,16 @@ def test_two_processes_write_the_bytes_of_one(zoo: list[str], call: Call) -> Non
     assert outputs_of_check(call, *arguments, "2") == outputs_of_check(call, *arguments, "1")
 
 
-@pytest.mark.parametrize("jobs", [pytest.param(1, marks=pytest.mark.exhaustive), 2])
-@pytest.mark.parametrize(
-    "lost", [pytest.param(("dies once.json",), marks=pytest.mark.long), ("dies.json", "dies too.json")]
-)
 def test_a_process_that_dies_costs_the_file_that_it_dies_of_each_time(
-    jobs: int, lost: tuple[str, ...], zoo: list[str], monkeypatch: pytest.MonkeyPatch
+    zoo: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sweep_module, "begin", deadly.begin)
-    files = [*zoo[:3], write(lost[0], TILE), *zoo[3:25], write(lost[-1], BAD), *zoo[25:]]
-    with processes(jobs) as workers:
-        found = list(workers.events(CHECK, files))
-    if "once" in lost[0]:
-        assert Path(f"{lost[0]}.died").exists()
-        lost = ()
-    assert [pair for pair in found if pair[0] not in lost] == [
-        pair for pair in checked_here(CHECK, files) if pair[0] not in lost
-    ]
+    once, *lost = (write(f"dies{which}.json", TILE) for which in (" once", "", " too"))
+    with processes(2) as workers:
+        found = list(workers.events(CHECK, [*zoo[:3], lost[0], *zoo[3:25], lost[1], *zoo[25:]]))
+        assert list(workers.events(CHECK, [once, *zoo[:9]])) == list(checked_here(CHECK, [once, *zoo[:9]]))
+    assert Path(f"{once}.died").exists()
+    assert [pair for pair in found if pair[0] not in lost] == list(checked_here(CHECK, zoo))
     for file in lost:
         problem, summary = (event for name, event in found if name == file)
         assert problem == unreadable("", "the process that checked it ended")

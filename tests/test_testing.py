@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from typing import Any
 
 import pytest
 
-from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.simulation import target
 from dml_tile.testing import assert_accepts, assert_rejects, simulate
 from tests.helpers.descriptors import GOOD, OPERATOR, page_tile, row
@@ -56,28 +56,28 @@ def test_a_rule_that_is_not_among_the_findings_is_told() -> None:
     assert sum(line.startswith("  [") for line in findings) == 2
 
 
-def test_what_is_accepted_is_no_refusal() -> None:
-    with pytest.raises(AssertionError, match=r": accepted at 6_4; it should be refused$"):
-        assert_rejects(GOOD)
-    with pytest.raises(AssertionError, match=r": accepted at 4_1; it should break DML-TILE-DataType-level$"):
-        assert_rejects(INT64, "4_1", "DML-TILE-DataType-level")
-    with pytest.raises(AssertionError, match=r": accepted at 6_4 against the runtime; it should be refused$"):
-        assert_rejects(DOUBLES, against="runtime")
+LEVEL_RULE = "DML-TILE-DataType-level"
+NO_RULE = "there is no rule 'DML-TILE-DataTyp-level'; did you mean DML-TILE-DataType"
 
 
-@pytest.mark.parametrize("desc", [GOOD, INT64], ids=["accepted", "refused"])
-def test_a_rule_that_there_is_not_is_an_error_whatever_the_descriptor(desc: TileOperatorDesc) -> None:
-    with pytest.raises(ValueError, match=r"^there is no rule 'DML-TILE-DataTyp-level'; did you mean DML-TILE-DataType"):
-        assert_rejects(desc, "4_0", "DML-TILE-DataTyp-level")
-    with pytest.raises(ValueError, match=r"^there is no rule 'zz'; `dml-tile explain` lists all rules$"):
-        assert_rejects(desc, "4_0", ["DML-TILE-DataType-level", "zz"])
-
-
-def test_a_rule_in_the_target_s_place_is_recognised() -> None:
-    with pytest.raises(
-        ValueError, match=r"^the target is 'DML-TILE-DataType-level', which is a rule; pass it as rule='"
-    ):
-        assert_rejects(INT64, "DML-TILE-DataType-level")
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ((GOOD,), AssertionError, ".*: accepted at 6_4; it should be refused$"),
+        ((INT64, "4_1", LEVEL_RULE), AssertionError, f".*: accepted at 4_1; it should break {LEVEL_RULE}$"),
+        ((DOUBLES, None, None, "runtime"), AssertionError, ".*: accepted at 6_4 against the runtime; it should be ref"),
+        ((GOOD, "4_0", "DML-TILE-DataTyp-level"), ValueError, NO_RULE),
+        ((INT64, "4_0", "DML-TILE-DataTyp-level"), ValueError, NO_RULE),
+        ((GOOD, "4_0", [LEVEL_RULE, "zz"]), ValueError, "there is no rule 'zz'; `dml-tile explain` lists all rules$"),
+        ((INT64, "4_0", [LEVEL_RULE, "zz"]), ValueError, "there is no rule 'zz'; `dml-tile explain` lists all rules$"),
+        ((INT64, LEVEL_RULE), ValueError, f"the target is '{LEVEL_RULE}', which is a rule; pass it as rule='"),
+    ],
+)
+def test_what_is_accepted_is_no_refusal_and_a_rule_there_has_to_be(
+    arguments: Any, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=f"^{message}"):
+        assert_rejects(*arguments)
 
 
 def test_none_is_the_simulated_target() -> None:
