@@ -132,13 +132,6 @@ def test_a_missing_type_suggests_a_cast_and_the_library_that_has_it() -> None:
     assert finding.url.endswith("ns-directml-dml_gather_operator_desc")
 
 
-def test_rules_of_buffers_hold_for_all_tensors() -> None:
-    strided = {"DataType": "FLOAT32", "Sizes": [2], "Strides": [0]}
-    (finding,) = check(other("ACTIVATION_RELU", OutputTensor=strided))
-    assert (finding.rule, finding.path) == ("DML-BUFFER-Strides-overlap", "OutputTensor.Strides")
-    assert not check(other("ACTIVATION_RELU", InputTensor=strided))
-
-
 def test_a_check_prints_what_was_not_looked_at_in_the_verdicts_line(call: Call) -> None:
     text = quantize().model_dump_json(by_alias=True)
     result = call("check", "-", stdin=text)
@@ -147,17 +140,10 @@ def test_a_check_prints_what_was_not_looked_at_in_the_verdicts_line(call: Call) 
     )
     assert result.exit_code == 0
     assert call("check", "-", "--fail-on", "note", stdin=text).exit_code == 1
+    refused = call("check", "-", "--target", "2_0", stdin=text).stdout.splitlines()[0]
+    assert ": refused at 2_0; not looked at: Sizes, QuantizationTensorCount; lowest level at least 6_3" in refused
     record = json.loads(call("check", "-", "--format", "json", stdin=text).stdout)["results"][0]
     assert (record["verdict"], record["not_looked_at"]) == ("accepted in part", ["Sizes", "QuantizationTensorCount"])
-
-
-def test_an_operator_that_no_level_takes_is_refused_whatever_was_not_looked_at(call: Call) -> None:
-    def first_line(desc: OperatorDesc) -> str:
-        return call("check", "-", "--target", "2_0", stdin=desc.model_dump_json(by_alias=True)).stdout.splitlines()[0]
-
-    assert ": refused at 2_0; no feature level passes both" in first_line(gather("UINT32", Axis=9))
-    assert ": refused at 2_0; lowest level 3_0" in first_line(gather("INT64"))
-    assert ": refused at 2_0; not looked at: Sizes, QuantizationTensorCount; lowest" in first_line(quantize())
 
 
 def test_no_operator_of_the_header_is_left_unchecked(call: Call) -> None:
@@ -176,13 +162,6 @@ def test_the_operators_of_microsoft_s_models_are_checked_and_none_is_refused(cal
     assert result.stderr == ""
     verdicts = Counter(result["verdict"] for result in json.loads(result.stdout)["results"])
     assert verdicts == {"accepted": 20, "elsewhere": 5}
-
-
-def test_entries_behind_an_array_s_count_are_not_looked_at() -> None:
-    reduce: dict[str, Any] = {"Function": "AVERAGE", "Axes": [9], "AxisCount": 0}
-    assert not check(other("REDUCE", sizes=[1, 1, 2, 2], **reduce), "6_2", against="runtime")
-    (finding,) = check(other("REDUCE", sizes=[1, 1, 2, 2], **reduce | {"AxisCount": 1}), "6_2")
-    assert finding.path == "Axes[0]"
 
 
 ONE: Final[dict[str, Any]] = {"DataType": "FLOAT32", "Sizes": [1]}
