@@ -10,7 +10,6 @@ from typing import Any, Final
 
 import pytest
 
-import dml_tile
 from dml_tile.checks import files
 from dml_tile.checks.catalogue import RULES
 from dml_tile.cli.config import Settings
@@ -309,14 +308,3 @@ def test_a_check_without_a_target_says_once_which_it_took(tmp_path: Path, monkey
     assert NOTICE not in invoke_bare("check", *tiles, "--quiet").stderr
     for nothing in ("[]", "{"):
         assert NOTICE not in invoke_bare("check", "-", stdin=nothing).stderr
-
-
-def test_a_check_at_a_target_that_is_named_says_nothing_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tile = str(EXAMPLES / "tile.json")
-    monkeypatch.chdir(tmp_path)
-    assert invoke_bare("check", tile, "--target", "6_4").stderr == ""
-    assert invoke_bare("check", tile, env={"DML_TILE_TARGET": "6_4"}).stderr == ""
-    with dml_tile.simulate("6_4"):
-        assert invoke_bare("check", tile).stderr == ""
-    (tmp_path / "pyproject.toml").write_text('[tool.dml-tile]\ntargets = ["6_4"]\n')
-    assert invoke_bare("check", tile).stderr == ""

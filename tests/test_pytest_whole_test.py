@@ -91,9 +91,6 @@ def test_a_wide_fixture_that_is_fetched_while_the_test_runs_is_held_to_the_same(
     @pytest.mark.dml
     def test_fixture(fetched): raise AssertionError
 
-    @pytest.mark.dml(targets=["6_4"])
-    def test_other(request): request.getfixturevalue("wide")
-
     def test_alone(request): request.getfixturevalue("wide")
 
     @pytest.mark.dml(targets=["windows-10-2004"])
@@ -106,7 +103,7 @@ def test_a_wide_fixture_that_is_fetched_while_the_test_runs_is_held_to_the_same(
     def test_later(asks_nothing, request): assert f"[{asks_nothing()}]" in request.node.name
     """
     result = run(pytester, source, *BOTH)
-    names = ["test_body[6_4]", f"test_fixture[{OLD}]", "test_fixture[6_4]", "test_other[6_4]", "test_alone"]
+    names = ["test_body[6_4]", f"test_fixture[{OLD}]", "test_fixture[6_4]", "test_alone"]
     assert failed(result) == names
     for test in ("test_body[6_4]", *names[2:]):
         says(result, f"*::{test}: the session-scoped fixture wide asked * when it was made for {OLD} (2_0); *")

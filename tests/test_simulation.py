@@ -27,7 +27,7 @@ from dml_tile.errors import DmlError, TargetError
 from dml_tile.simulation.process import PROCESS
 from dml_tile.simulation.target import current_target, resolve, simulate
 from tests.helpers.check_files import TILE, write
-from tests.helpers.command_line import Call, errors_of
+from tests.helpers.command_line import Call, errors_of, invoke_bare
 from tests.helpers.descriptors import row
 from tests.helpers.plugin_runs import HEAD, TEST_CASES
 
@@ -414,11 +414,12 @@ def test_a_variable_of_no_or_two_targets_is_an_error(monkeypatch: pytest.MonkeyP
     ],
 )
 def test_a_command_asks_its_options_then_a_simulation_then_the_variable_then_pyproject(
-    check: Call, simulated: str, variable: str, options: str, targets: list[str]
+    call: Call, simulated: str, variable: str, options: str, targets: list[str]
 ) -> None:
     write("pyproject.toml", '[tool.dml-tile]\ntargets = ["4_0"]\n')
     with patch.dict(os.environ, {VARIABLE: variable}), simulate(simulated) if simulated else nullcontext():
-        result = check(write("a.json", TILE), *options.split(), "--format", "json")
+        result = invoke_bare("check", write("a.json", TILE), *options.split(), "--format", "json")
+    assert result.stderr == "", "it does not say which it took"
     assert [one["target"] for one in json.loads(result.stdout)["results"]] == targets
 
 
