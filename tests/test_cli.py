@@ -40,7 +40,7 @@ NO_LEVEL = "refused at 6_4; no feature level passes both documentation and runti
         ([7, None], "", 2, ["1 file not read; 1 operator: 1 refused\n$"]),
         ([7], "", 2, ["^$"]),
         (ALIGNED, "--against documentation", 0, ["^a.json: accepted at 6_4\n  FLOAT32 {2} x {1} -> {2}\n$"]),
-        (ALIGNED, "--against runtime", 1, []),
+        (ALIGNED, "--against runtime", 1, ["E_INVALIDARG 0x80070057, runtime only\n"]),
         (CRASHING, "", 1, ["crash[DML-TILE-Repeats-null] no HRESULT, the process dies"]),
         ("", "", 2, ["^$"]),
         ("[]", "", 2, ["^$"]),

@@ -290,30 +290,6 @@ def test_what_may_not_be_read_or_written_leaves_nothing(tmp_path: Path, argument
     assert not [*(tmp_path / "sub").iterdir()]
 
 
-CHANGES: dict[str, Callable[[Path], object]] = {
-    "nothing": lambda path: None,
-    "a folder": Path.mkdir,
-    "a link to itself": lambda path: path.symlink_to(path),
-    "half of it": lambda path: path.write_text(json.dumps(TILE)[:40]),
-}
-
-
-@pytest.mark.parametrize("become", CHANGES.values(), ids=CHANGES)
-def test_a_file_that_changes_before_it_is_read_costs_itself(tmp_path: Path, become: Callable[[Path], object]) -> None:
-    file = tmp_path / "b.json"
-    file.write_text(json.dumps(TILE))
-    with reading(tmp_path, "check", "a.json", "b.json", python=python()) as (process, writer):
-        file.unlink()
-        become(file)
-        writer.write(json.dumps(TILE).encode())
-        writer.close()
-        printed, errors = process.communicate(timeout=60)
-    assert process.returncode == 2
-    assert printed.startswith(b"a.json: accepted")
-    assert errors.startswith((b"dml-tile: b.json: ", b"dml-tile: b.json:1:40: unreadable JSON"))
-    assert b"Traceback" not in errors
-
-
 @pytest.mark.parametrize(
     ("options", "locale"), [(["-OO"], "C"), (["-I"], "tr_TR.UTF-8"), (["-OO", "-I"], "xx_YY"), (["-X", "utf8=0"], "C")]
 )

@@ -120,14 +120,6 @@ def test_settings_and_patterns_name_regular_files_and_folders(check: Call, path:
     assert (result.exit_code, result.stderr) == (2, "dml-tile: fifo.json: is neither a regular file nor a folder\n")
 
 
-def test_an_empty_list_checks_nothing(check: Call) -> None:
-    write("pyproject.toml", '[tool.dml-tile]\npaths = ["bad.json"]\nexclude = ["nothing"]\n')
-    write("bad.json", BAD)
-    result = check("--files-from", "-", stdin="\n")
-    assert (result.exit_code, result.stderr) == (0, "dml-tile: check: no operator was checked\n")
-    assert check("--files-from", "-", "--require-operators", stdin="").exit_code == 2
-
-
 # What standard input is called
 
 
