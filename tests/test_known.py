@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from functools import cache
+from math import prod
 from pathlib import Path
 from typing import Any, Final
 
@@ -92,13 +93,6 @@ def pads_output(f: OperatorFields) -> bool:
     return f["Direction"] == 1 and any(f["OutputPadding"]) and bool(f["BiasTensor"] or f["FusedActivation"])
 
 
-def product(numbers: Any) -> int:
-    found = 1
-    for number in numbers:
-        found *= number
-    return found
-
-
 OPERATORS: Final = [
     # a row, an operator, a target that has it and one that has not, and the fields that get the note
     ("grouped-convolution", "CONVOLUTION", "directml-1.8", "directml-1.8.2",
@@ -112,7 +106,7 @@ OPERATORS: Final = [
     ("max-pooling-indices", "MAX_POOLING1", "directml-1.4.0", "directml-1.4.1", always),
     ("intel-half-gemm", "GEMM", "windows-11-25h2", "directml-1.15", is_half("ATensor")),
     ("normalise-one-element", "MEAN_VARIANCE_NORMALIZATION1", "directml-1.15.4", "6_4",
-     lambda f: product(f["InputTensor"].desc.sizes[axis] for axis in f["Axes"]) == 1),
+     lambda f: prod(f["InputTensor"].desc.sizes[axis] for axis in f["Axes"]) == 1),
     ("half-batch-normalization", "BATCH_NORMALIZATION_TRAINING", "directml-1.9.0", "5_1", is_half("InputTensor")),
     ("nearest-tie", "RESAMPLE1", "directml-1.15.4", "6_4", has_tie),
     ("nearest-tie", "RESAMPLE", "6_2", "6_4", has_tie),
@@ -130,7 +124,7 @@ OPERATORS: Final = [
     ("page-half-overflow", "ELEMENT_WISE_RECIP", "5_2", "6_4", is_half("OutputTensor")),
     ("page-half-statistics", "LP_NORMALIZATION", "5_0", "6_4", is_half("InputTensor")),
     ("page-last-word", "ELEMENT_WISE_QUANTIZED_LINEAR_ADD", "6_0", "6_4",
-     lambda f: product(f["OutputTensor"].desc.sizes) % 4 != 0),
+     lambda f: prod(f["OutputTensor"].desc.sizes) % 4 != 0),
     ("page-roi-align1", "ROI_ALIGN1", "6_2", "6_4", always),
     ("page-pooling-scales", "QUANTIZED_LINEAR_AVERAGE_POOLING", "6_2", "6_4", always),
 ]  # fmt: skip

@@ -20,7 +20,18 @@ from dml_tile.directml.targets import NEWEST_PROVIDER, Target
 from dml_tile.errors import InputError
 from dml_tile.readers.onnx import functions
 from dml_tile.text import MAX_QUOTED
-from tests.helpers.onnx_graphs import computed, function, if_text, model, node, placed, placements, tensor, typed
+from tests.helpers.onnx_graphs import (
+    computed,
+    function,
+    if_text,
+    model,
+    node,
+    placed,
+    placed_model,
+    placements,
+    tensor,
+    typed,
+)
 from tests.helpers.recorded_answers import rows_of
 
 F, H, BF = TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16
@@ -373,14 +384,12 @@ def test_attention_is_asked_for_other_things_from_1_15_on(made: ModelProto, at_1
 REASONS: Final = {
     # a node with the reason at a target, and one without it
     "ORT-CPU-unregistered": (of("NonMaxSuppression", F, F, opset=11), of("Relu", F), "1.24"),
-    "ORT-CPU-version": (of("Conv", F, F, opset=22), of("Conv", F, F, opset=21), "1.24"),
     "ORT-CPU-type": (of("Tile", STRING, I64), of("Tile", F, I64), "1.24"),
     "ORT-CPU-device-type": (
         of("Tile", TensorProto.DOUBLE, I64),
         of("Tile", F, I64),
         "1.24.4+no-double-precision",
     ),
-    "ORT-CPU-query": (of("Einsum", F, equation="...->..."), of("Einsum", F, equation="i->i"), "1.24"),
     "ORT-CPU-preferred": (SHAPE_THEN_TILE, of("Tile", I64, I64), "1.24"),
     "ORT-CPU-control-flow": (
         of_nodes(
@@ -395,12 +404,6 @@ REASONS: Final = {
     "ORT-NODE-look-up": (of("Identity", F, opset=14), of("Identity", F, opset=13), "1.13"),
     "ORT-NODE-domain": (of("Mine", F, domain="own"), of("Relu", F), "1.24"),
     "ORT-MODEL-operator": (of("Mine", F), of("Relu", F), "1.24"),
-    "ORT-MODEL-node": (of("Relu", F, outputs=2), of("Relu", F), "1.24"),
-    "ORT-MODEL-graph": (
-        of_nodes("y = Neg(x); y = Relu(x)", inputs=[typed("x", [2, 3])]),
-        of_nodes("y = Neg(x)", inputs=[typed("x", [2, 3])]),
-        "1.24",
-    ),
     "ORT-UNKNOWN-type": (
         of_nodes("a = own.Mine(x); y = Neg(a)", inputs=[typed("x", [2, 3])], domains={"own": 1}),
         of("Neg", F),
@@ -822,6 +825,8 @@ def test_calls_run_the_last_overload_of_a_function_before_1_27() -> None:
     ):
         errors, found = placed(made, name)
         assert ([each.place.operator for each, _ in found], [each.rule for each in errors]) == (operators, rules)
+    both = placed_model(made, target("1.24"), "onnxruntime-windowsml-1.30.0")
+    assert [[each.operator for each, _ in both.at(i)] for i in range(2)] == [["Exp", "Exp"], ["Neg", "Exp"]]
     del made.graph.node[0]
     made.graph.node[0].input[0] = "x"
     assert placed(made, target("1.24"))[0] == []  # the last overload is the one that is called
@@ -884,6 +889,21 @@ def test_nodes_that_do_nothing_or_repeat_are_gone_as_in_the_wheels(
         names = [made.graph.node[int(each.place.pointer)].output[0] for each, why in found if why.placement == "gone"]
         is_gone = since is not None and release >= kernels.version_of(since)
         assert sorted(names) == (gone.split() if is_gone else []), release
+
+
+def test_a_slice_of_everything_is_gone_unless_it_has_axes_and_other_steps() -> None:
+    """As the wheels of 1.9 to 1.24 do (findings/onnxruntime_slice_steps_without_axes.sh)."""
+    constants = [tensor(name, [value]) for name, value in {"zero": 0, "two": 2, "end": 2**63 - 1}.items()]
+    for axes, is_gone in (("zero", False), ("", True)):
+        made = of_nodes(f"m = Neg(x); s = Slice(m, zero, end, {axes}, two); y = Abs(s)", initializer=constants)
+        assert [each.split("/")[1] == "gone" for each in words(made, target("1.9"), target("1.24"))] == [is_gone] * 2
+
+
+def test_nodes_are_equal_from_the_release_on_that_removes_what_is_between_them() -> None:
+    nodes = "m = Neg(x); a = Mul(m, c); b = Abs(a); d = Abs(m); y = Add(b, d)"
+    made = of_nodes(nodes, initializer=[tensor("c", 1, "float32")])
+    kept, equal = "directml/directml/directml/directml/directml", "directml/gone/directml/gone/directml"
+    assert words(made, target("1.13"), target("1.14")) == [kept, equal]
 
 
 def test_the_graph_of_an_if_that_runs_takes_its_place_from_1_17_on_where_the_condition_is_known() -> None:

@@ -135,21 +135,13 @@ _OPEN: Final = {
 class Figures:
     """The numbers of chains built, and of those folded by onnxruntime, and what is wrong.
 
-    Chains were ``missed`` here, or contradicted; Tiles are called folded that are ``kept``; a size that is given
-    ``hides`` what was found without it. ``followed`` are the Tiles that onnxruntime folds by single elements of shapes.
+    ``followed`` are the Tiles that onnxruntime folds by single elements of shapes.
     """
 
     built: int = 0
     folded_by_onnxruntime: int = 0
     followed: int = 0
-    missed: list[str] = field(default_factory=list)
-    contradicted: list[str] = field(default_factory=list)
-    kept: list[str] = field(default_factory=list)
-    hides: list[str] = field(default_factory=list)
-
-    @property
-    def wrong(self) -> list[str]:
-        return [*self.missed, *self.contradicted, *self.kept, *self.hides]
+    wrong: list[str] = field(default_factory=list)
 
 
 class Chain:
@@ -294,17 +286,13 @@ def compare_transposed(model: ModelProto, figures: Figures, folder: Path) -> Non
             if ours.repeats != other.repeats or any(
                 one != size
                 for one, size in zip(ours.shape or (), other.shape or (), strict=True)
-                if _is_known(one, size)
+                if isinstance(one, int) and isinstance(size, int)
             ):
                 chain = " ".join(
                     f"{each.op_type}{list(each.attribute[0].ints)}" if each.op_type == "Transpose" else each.op_type
                     for each in model.graph.node
                 )
-                figures.contradicted.append(f"{chain}: {tile.pointer} is {ours}; onnxruntime has {other}")
-
-
-def _is_known(*sizes: Any) -> bool:
-    return all(isinstance(size, int) for size in sizes)
+                figures.wrong.append(f"{chain}: {tile.pointer} is {ours}; onnxruntime has {other}")
 
 
 def operator_chains(rng: random.Random, share: float) -> Iterator[ModelProto]:
@@ -378,16 +366,16 @@ def compare(model: ModelProto, figures: Figures, folder: Path) -> None:
                 if each.op_type not in ("Shape", "Size")
             )
         ):
-            figures.missed.append(report)
+            figures.wrong.append(f"missed: {report}")
         if known is not None and any(one not in (None, other) for one, other in zip(known, run.tolist(), strict=False)):
-            figures.contradicted.append(report)
+            figures.wrong.append(f"contradicted: {report}")
     kept, folded_in_runs = {node.name for node in graph.node}, folded_in(model, runs)
     for name, folded in folded_in(model).items():
         if folded and name in kept:
-            figures.kept.append(f"{chain}: {name} is called folded: {folded}")
+            figures.wrong.append(f"{chain}: {name} is called folded: {folded}")
         figures.followed += not folded and name not in kept
         if folded_in_runs[name] != folded:
-            figures.hides.append(f"{chain}: with sizes, {name} is called folded: {folded_in_runs[name]!r}")
+            figures.wrong.append(f"{chain}: with sizes, {name} is called folded: {folded_in_runs[name]!r}")
 
 
 def _size(dim: Any) -> Any:
@@ -405,7 +393,7 @@ def compare_verdicts(model: ModelProto, figures: Figures, rng: random.Random) ->
                 if second.verdict not in _OPEN.get(first.verdict, {first.verdict}):
                     one, other = first.item.operator, second.item.operator
                     text = f"{one} is {first.verdict}, {other} {second.verdict} at {first.target}"
-                    figures.hides.append(f"{text} through {via and via.name}")
+                    figures.wrong.append(f"{text} through {via and via.name}")
 
 
 def figures_of(seed: int, chains: int, share: float, folder: Path) -> Figures:

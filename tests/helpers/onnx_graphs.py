@@ -119,9 +119,9 @@ def nodes_of(
         return list(read_nodes(path, fixed, deployments))
 
 
-def placed_model(made: ModelProto, target: TargetLike, fixed: KnownShapes = NOTHING_FIXED) -> PlacedModel:
-    """Return a model's nodes with their placements at a target."""
-    found, *_ = nodes_of(made, fixed, deployments=[deployed(Target.parse(target))])
+def placed_model(made: ModelProto, *targets: TargetLike) -> PlacedModel:
+    """Return a model's nodes with their placements at targets."""
+    found, *_ = nodes_of(made, deployments=[deployed(Target.parse(target)) for target in targets])
     assert isinstance(found, PlacedModel)
     return found
 
