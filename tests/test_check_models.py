@@ -60,18 +60,10 @@ def test_how_to_fix_what_is_known_at_run_time_only_is_told_once(check: Call) -> 
     assert hint not in check(names[0], "--dim", "batch=2").stdout
 
 
-def test_a_dynamic_tile_is_checked_as_far_as_it_is_known(check: Call) -> None:
-    result = check(MODEL, "-t", "windows-11-21h2", "--format", "json")
-    enlarge, number = results(result)
-    assert (enlarge["pointer"], enlarge["ok"], enlarge["unknown"]) == ("enlarge", True, [])
-    assert (number["pointer"], rules(number)) == ("number", ["DML-TILE-DataType-level"] * 2)
-    assert number["unknown"] == ["Repeats[0]: computed by Shape 'shape_of' from the dimension 'batch'"]
-    told = check(MODEL)
-    assert told.exit_code == 0
-    assert "#number: accepted so far at 6_4" in told.stdout
-    assert "known at run time only: Repeats" in told.stdout
-    assert "2 operators: 1 accepted so far, 1 accepted" in told.stdout
-    assert "at least 4_1" in told.stdout
+def test_directml_is_not_called_for_a_tile_that_its_specification_rules_out(check: Call) -> None:
+    told = check(save("a.onnx", repeats=(1, -1))).stdout
+    message = "ONNX Tile-13: repeats[1]: is -1; repeats must not contain negative values"
+    assert f"error[DML-DIALECT-ONNX] DirectML is not called\n    {message}\n" in told
 
 
 @pytest.mark.parametrize("on_a_terminal", [True, False])

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 from math import prod
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import pytest
 
@@ -15,7 +15,6 @@ from dml_tile.checking import check, require
 from dml_tile.descriptors.graph import GraphDesc, InputGraphEdge, IntermediateGraphEdge, OutputGraphEdge
 from dml_tile.descriptors.operator import OperatorDesc, OperatorFields
 from dml_tile.directml.known import OTHER_LINES, TABLE, known
-from dml_tile.directml.operators import operator_named
 from dml_tile.directml.sections import values_below
 from dml_tile.directml.targets import Target
 from dml_tile.findings import Severity
@@ -24,7 +23,7 @@ from tests.helpers.command_line import invoke
 from tests.helpers.descriptors import OPERATOR
 from tests.helpers.paths import ROOT
 from tests.helpers.recorded_answers import rows_of
-from tests.helpers.rule_cases import gemm
+from tests.helpers.rule_cases import gemm, other
 from tests.test_graphs import constant
 
 Json = dict[str, Any]
@@ -148,58 +147,33 @@ def test_an_operator_gets_its_note(
     assert gets_it is always or False in got
 
 
-def element_wise(name: str, sizes: Sequence[int] = (1, 1, 2, 2)) -> OperatorDesc:
-    """An operator of FLOAT32 whose tensors have the same sizes."""
-    named = operator_named(name)
-    assert named is not None
-    tensor = {"DataType": "FLOAT32", "Sizes": sizes}
-    return OperatorDesc(type=name, desc=dict.fromkeys(named.tensors, tensor))
-
-
 def chain(*nodes: OperatorDesc, read: int = 1) -> GraphDesc:
     """A graph in which each node reads the one before; of the last, some outputs are read."""
-    inputs, between = list[InputGraphEdge](), list[IntermediateGraphEdge]()
-    for i, node in enumerate(nodes):
-        assert isinstance(node.desc, OperatorFields)
-        names = [name for name, tensor in tensors_of(node.desc)[0].items() if tensor]
-        for k in range(len(names)):
-            if i and not k:
-                between.append(IntermediateGraphEdge(from_node_index=i - 1, to_node_index=i))
-            else:
-                number = len(inputs)
-                inputs.append(InputGraphEdge(graph_input_index=number, to_node_index=i, to_node_input_index=k))
-    last = len(nodes) - 1
-    outputs = [
-        OutputGraphEdge(from_node_index=last, from_node_output_index=k, graph_output_index=k) for k in range(read)
-    ]
+    last, views = len(nodes) - 1, [tensors_of(cast("OperatorFields", node.desc))[0] for node in nodes]
+    given = [(i, k) for i, view in enumerate(views) for k, _ in enumerate(filter(None, view.values())) if k or not i]
     return GraphDesc(
-        input_count=len(inputs),
+        input_count=len(given),
         output_count=read,
         nodes=nodes,
-        input_edges=inputs,
-        output_edges=outputs,
-        intermediate_edges=between,
+        input_edges=[
+            InputGraphEdge(graph_input_index=number, to_node_index=i, to_node_input_index=k)
+            for number, (i, k) in enumerate(given)
+        ],
+        output_edges=[
+            OutputGraphEdge(from_node_index=last, from_node_output_index=k, graph_output_index=k) for k in range(read)
+        ],
+        intermediate_edges=[IntermediateGraphEdge(from_node_index=i, to_node_index=i + 1) for i in range(last)],
     )
 
 
-HALVES: Final = OperatorDesc(
-    type="SPLIT",
-    desc={
-        "InputTensor": {"DataType": "FLOAT32", "Sizes": [1, 1, 2, 2]},
-        "OutputTensors": [{"DataType": "FLOAT32", "Sizes": [1, 1, 1, 2]}] * 2,
-        "Axis": 2,
-    },
-)
-JOINED: Final = OperatorDesc(
-    type="JOIN",
-    desc={
-        "InputTensors": [{"DataType": "FLOAT32", "Sizes": [1, 1, 2, 2]}],
-        "OutputTensor": {"DataType": "FLOAT32", "Sizes": [1, 1, 2, 2]},
-        "Axis": 2,
-    },
-)
-CAST, COPY, ABS, ADD = map(element_wise, ("CAST", "ELEMENT_WISE_IDENTITY", "ELEMENT_WISE_ABS", "ELEMENT_WISE_ADD"))
-GEMM: Final = gemm(sizes=(1, 1, 2, 2))
+SQUARE: Final = (1, 1, 2, 2)
+FLAT: Final = {"DataType": "FLOAT32", "Sizes": SQUARE}
+HALF: Final = {"DataType": "FLOAT32", "Sizes": [1, 1, 1, 2]}
+HALVES: Final = OperatorDesc(type="SPLIT", desc={"InputTensor": FLAT, "OutputTensors": [HALF] * 2, "Axis": 2})
+JOINED: Final = OperatorDesc(type="JOIN", desc={"InputTensors": [FLAT], "OutputTensor": FLAT, "Axis": 2})
+CAST, COPY, ABS = (other(name, sizes=SQUARE) for name in ("CAST", "ELEMENT_WISE_IDENTITY", "ELEMENT_WISE_ABS"))
+ADD: Final = OperatorDesc(type="ELEMENT_WISE_ADD", desc=dict.fromkeys(("ATensor", "BTensor", "OutputTensor"), FLAT))
+GEMM: Final = gemm(sizes=SQUARE)
 
 NODES: Final = [
     # a row, a descriptor that gets it at a target, where it gets it, and a target and a descriptor that do not

@@ -65,7 +65,7 @@ def test_what_is_no_file_is_a_problem(tmp_path: Path, name: str, message: str) -
     assert [message in part.message for part in parts] == [True]
 
 
-@pytest.mark.parametrize("name", ["bad.xml", "bad.onnx", "bad.tflite", "bad.pb", "bad.pdmodel", "deep.xml"])
+@pytest.mark.parametrize("name", ["bad.onnx", "bad.pb", "deep.xml"])
 def test_a_file_that_is_no_model_or_crashes_openvino_costs_that_file(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     if name == "deep.xml":
@@ -75,11 +75,6 @@ def test_a_file_that_is_no_model_or_crashes_openvino_costs_that_file(tmp_path: P
     bad, good = read(path, BURN_XML)
     assert [type(part) for part in bad] == [Finding]
     assert good == [BURN]
-
-
-def test_a_model_that_keeps_openvino_busy_costs_its_time(tmp_path: Path) -> None:
-    busy = nested_ifs(tmp_path / "busy.xml", 400)
-    assert read(busy, seconds=2) == [[unreadable("", "reading took longer than 2 s")]]
 
 
 def test_a_model_that_wants_too_much_memory_costs_that_file(tmp_path: Path) -> None:
