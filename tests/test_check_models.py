@@ -19,16 +19,14 @@ from typer.testing import Result
 import dml_tile
 from dml_tile import Severity, Verdict, check_model, sweep
 from dml_tile.back_ends import BACK_ENDS
-from dml_tile.checks.lowerings import lower_item
 from dml_tile.checks.questions import Questions, checked_here
 from dml_tile.checks.result import CheckedFile
 from dml_tile.cli.jobs import counted_files
-from dml_tile.directml.targets import DEFAULT_TARGET, Target
+from dml_tile.directml.targets import DEFAULT_TARGET
 from dml_tile.errors import InputError
 from dml_tile.findings import Finding
-from dml_tile.readers.item import item_of
 from dml_tile.readers.model_names import MAX_NAMES, KnownShapes
-from dml_tile.readers.model_tile import MAX_DIMENSIONS, TileNode
+from dml_tile.readers.model_tile import MAX_DIMENSIONS
 from dml_tile.readers.onnx.file import subgraphs
 from dml_tile.readers.onnx.tiles import MAX_CONTRADICTIONS, read_nodes
 from tests.helpers.check_files import INT64 as LONG_TILE
@@ -37,7 +35,7 @@ from tests.helpers.check_files import model as dxdispatch_model
 from tests.helpers.command_line import Call, errors_of
 from tests.helpers.descriptors import page_tile
 from tests.helpers.ir_models import MODELS
-from tests.helpers.onnx_graphs import BOOL, FLOAT, INT64, function, if_text, model, nodes_of, save, tile_node, typed
+from tests.helpers.onnx_graphs import BOOL, FLOAT, INT64, function, if_text, model, save, tile_node, typed
 from tests.helpers.packages import needed
 from tests.helpers.paths import EXAMPLES
 from tests.test_editors import SCHEMAS
@@ -435,16 +433,6 @@ def test_lower_takes_what_a_back_end_makes_of_a_model(call: Call) -> None:
     onnx.save(model("r = [2]; s = Shape(x); y = Tile(s, r)", inputs=[typed("x", ["N", 3])]), "s.onnx")
     result = call("lower", "s.onnx", "--target", "6_4", "--via", "ort")
     assert (result.exit_code, "Tile-13: all that it needs is in the CPU's memory" in result.stdout) == (1, True)
-    (found,) = nodes_of(onnx.load("a.onnx"))
-    assert isinstance(found, TileNode)
-    item, at = item_of(found), Target.parse("6_4")
-    lowered = [lower_item("a.onnx", item, at, via).lowering for via in (None, BACK_ENDS["ort"])]
-    assert [str(each and each.original) for each in lowered] == [
-        "int64 {1,1,3} x {1,1,2} -> {1,1,6}",
-        "INT64 {1,1,1,3} x {1,1,1,2} -> {1,1,1,6}",
-    ]
-    wrong = call("lower", "a.onnx", "--target", "4_0", "--via", "otr")
-    assert (wrong.exit_code, "--via" in wrong.stderr) == (2, True)
 
 
 def test_json_has_null_for_what_is_not_known_of_a_tile(check: Call) -> None:

@@ -214,22 +214,6 @@ def project(tmp_path: Path) -> dict[str, str]:
 CHECK: Final = ("in", "--exclude", "old.json", "--exclude", "excluded")
 
 
-@pytest.mark.parametrize("name", ["text", "json", "sarif"])
-def test_each_format_or_standard_error_counts_what_is_passed_over(
-    check: Call, project: dict[str, str], name: str
-) -> None:
-    result = check(*CHECK, "--format", name)
-    output = json.loads(result.stdout) if name == "json" else {"sources": []}
-    passed = {one["source"]: one["passed_over"] for one in output["sources"] if one["passed_over"]}
-    shows_passed_over = name in ("text", "json", "markdown", "html")
-    assert result.exit_code == 0
-    assert passed == (project if name == "json" else {})
-    assert result.stderr == ("" if shows_passed_over else f"dml-tile: {LINE}\n")
-    first, *others = " ".join(result.stdout.split("\n")).replace("\\", "").replace("&#39;", "'").split(LINE)
-    assert len(others) == (shows_passed_over and name != "json")
-    assert "\n" in result.stdout[: len(first)] or not others  # action.yml reads the first line
-
-
 def test_the_count_goes_with_what_is_printed_and_quiet_says_none(check: Call, project: dict[str, str]) -> None:
     assert LINE in check(*CHECK, "--format", "concise", "--format", "json:a.json").stderr
     assert "passed over" not in check(*CHECK, "--format", "text", "--format", "sarif:a.sarif").stderr
