@@ -43,7 +43,7 @@ from tests.helpers.compilers import COMPILERS, EACH_HEADERS, WARNINGS, compiled,
 from tests.helpers.descriptors import page_tile, row
 from tests.helpers.devices import NUMBERS, initialise, removing_rules, table
 from tests.helpers.played_lives import GRAPH_TILES, GRAPHS, graph_of
-from tests.recorder.devices import WrittenGraph
+from tests.recorder.devices import written_graph
 from tests.test_editors import SCHEMAS
 
 VALIDATOR: Final = Draft202012Validator(SCHEMAS["dml_graph_desc"])
@@ -533,16 +533,16 @@ def test_memory_is_taken_for_few_inputs_and_outputs(monkeypatch: pytest.MonkeyPa
 
 def test_a_graph_in_memory_is_read_with_the_descriptors_of_its_operators() -> None:
     graph = TWO.replace(nodes=[FIRST, SECOND])
-    written = WrittenGraph(graph, [0x1000, 0x2000])
+    written = written_graph(graph, [0x1000, 0x2000])
     operators = {0x1000: OperatorDesc(type=70, desc=FIRST), 0x2000: OperatorDesc(type=70, desc=SECOND)}
-    assert read_graph_desc(written.desc, operators.__getitem__) == graph
+    assert read_graph_desc(written, operators.__getitem__) == graph
     assert read_graph_desc(None, operators.__getitem__) is None
     assert ctypes.sizeof(DML_GRAPH_DESC) == 72
     constant = OperatorGraphNodeDesc(operator=None, type="CONSTANT", data=b"data")
     other = OperatorGraphNodeDesc(operator=SECOND, type=7)
     nodes = (None, constant, constant.replace(data=None, data_size=4, null_data=True), other)
-    rare = WrittenGraph(TWO.replace(nodes=nodes, node_count=4), [None, None, None, 0x2000])
-    read = read_graph_desc(rare.desc, operators.__getitem__)
+    rare = written_graph(TWO.replace(nodes=nodes, node_count=4), [None, None, None, 0x2000])
+    read = read_graph_desc(rare, operators.__getitem__)
     assert read is not None
     assert read.nodes == (*nodes[:3], other.replace(operator=None))
 

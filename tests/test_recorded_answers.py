@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -234,5 +235,5 @@ def test_each_operator_is_drawn_with_any_number_of_dimensions(rank: int) -> None
 
 
 def test_each_operator_of_a_dxdispatch_model_is_asked_about(capsys: pytest.CaptureFixture[str]) -> None:
-    assert ask([], ["examples/tile.json"]) == 0
+    assert ask([], Namespace(file=["examples/tile.json"])) == 0
     assert capsys.readouterr() == ("examples/tile.json/dispatchables/tile\n", "")

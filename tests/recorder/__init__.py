@@ -9,7 +9,7 @@ runtime     the real DirectML, and its answers to descriptors
 devices     the real DirectML behind the emulator's interface
 workers     asks in forked processes, so that a crash is an answer
 draws       random descriptors
-compare     both sides, descriptor by descriptor; shrink helps
+compare     both sides, descriptor by descriptor
 calls       the recorded calls of devices
 record      writes the recorded files anew
 commands    the commands and their output

@@ -1,4 +1,4 @@
-"""The recorder's commands and their output."""
+"""The recorder's commands and their output. Each returns the exit code."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 import time
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from itertools import chain, islice, zip_longest
@@ -26,31 +26,40 @@ from dml_tile.readers.sources import expanded
 from tests.helpers.described_nodes import compiling, described_nodes, distinct_descs, static_partitions, varied
 from tests.helpers.operator_figures import Compared, compared, figures, shortfalls, tally
 from tests.helpers.played_lives import Life
-from tests.helpers.recorded_answers import text_of
-from tests.recorder.compare import BATCH, Batch, Disagreement, ask_runtime, batches, disagreements, smallest
+from tests.helpers.recorded_answers import S_OK, text_of
+from tests.recorder.compare import Disagreement, asked_again, disagreements
 from tests.recorder.crashes import crashing_lines
 from tests.recorder.draws import draw
+from tests.recorder.edits import mended, passes
 from tests.recorder.graph_draws import draw_graph
 from tests.recorder.life_draws import draw_life
 from tests.recorder.operator_draws import draw as draw_operators
 from tests.recorder.operator_draws import sweep
 from tests.recorder.operator_graphs import draw_operator_graph
 from tests.recorder.operator_limits import LIMITS
-from tests.recorder.operators import answered_operators
+from tests.recorder.operators import Row, answered_operators
 from tests.recorder.random_lives import LIVES_OF_A_WORKER as LIVES
 from tests.recorder.random_lives import Difference, differences, shortest
 from tests.recorder.record import DATA, RECORDED
 from tests.recorder.record import record as recorded
 from tests.recorder.releases import Release
-from tests.recorder.runtime import Adapter
+from tests.recorder.runtime import ADAPTERS, ask_runtime
 from tests.recorder.wheels import fetch as fetch_release
 
+BATCH: Final = 4000
+"""How many descriptors are drawn with a seed of their own."""
+SHOWN: Final = 5
+"""How many disagreements are shown."""
 SECONDS_BETWEEN_LINES: Final = 30
 """Of a comparison's progress."""
 
+Counts = Counter[tuple[str, str]]
+Found = TypeVar("Found", Disagreement, Difference)
+Result = TypeVar("Result")
 
-def fetch(releases: Sequence[Release]) -> int:
-    """Fetch what is not in the cache yet."""
+
+def fetch(releases: Sequence[Release], options: Namespace) -> int:
+    """Fetch the releases that are not in the cache yet, through pip, if their licence is MIT."""
     for release in releases:
         fetch_release(release)
         print(f"{release.level}: {release.library}")
@@ -58,13 +67,14 @@ def fetch(releases: Sequence[Release]) -> int:
 
 
 def compare(releases: Sequence[Release], options: Namespace) -> int:
-    """Compare the answers to random descriptors, and show the first disagreements, shrunk."""
-    made, work = batches(options.count, options.seed), partial(_compared, releases)
-    return _compare("descriptors", work, made, lambda found: str(smallest(found)), releases, options)
+    """Ask about random descriptors, and compare with the emulator."""
+    return _compare("descriptors", partial(_compared, releases, options), BATCH, asked_again, releases, options)
 
 
-def _compared(releases: Sequence[Release], batch: Batch) -> list[Disagreement]:
-    return disagreements(list(draw(batch.size, batch.seed)), batch.adapter, releases)
+def _compared(releases: Sequence[Release], options: Namespace, start: int) -> list[Disagreement]:
+    """The disagreements on a batch; each batch has another adapter than the last."""
+    descs = draw(min(BATCH, options.count - start), f"{options.seed} from {start}")
+    return disagreements([*descs], ADAPTERS[start // BATCH % len(ADAPTERS)], releases)
 
 
 def _draw_any_graph(seed: str) -> Life:
@@ -72,129 +82,151 @@ def _draw_any_graph(seed: str) -> Life:
     return (draw_operator_graph if Random(seed).random() < 0.25 else draw_graph)(seed)
 
 
-DRAWN: Final = {"lives": draw_life, "graphs": _draw_any_graph}
-
-
 def lives(releases: Sequence[Release], options: Namespace) -> int:
-    """Compare random lives of devices, or graphs that one compiles, and show the first that differ, shortened."""
-    numbers = [range(first, min(first + LIVES, options.count)) for first in range(0, options.count, LIVES)]
-    work = partial(_compared_lives, options.command, releases, options.seed)
-    return _compare(options.command, work, numbers, lambda found: str(shortest(found)), releases, options)
+    """Make random calls of devices, and compare with the emulator."""
+    return _compare("lives", partial(_compared_lives, draw_life, releases, options), LIVES, shortest, releases, options)
 
 
-def _compared_lives(noun: str, releases: Sequence[Release], seed: int, numbers: Sequence[int]) -> list[Difference]:
-    drawn = [DRAWN[noun](f"{seed}:{number}") for number in numbers]
-    return [found for release in releases for found in differences(drawn, release)]
+def graphs(releases: Sequence[Release], options: Namespace) -> int:
+    """Compile random graphs, and compare with the emulator."""
+    work = partial(_compared_lives, _draw_any_graph, releases, options)
+    return _compare("graphs", work, LIVES, shortest, releases, options)
 
 
-Found = TypeVar("Found", Disagreement, Difference)
-Questions = TypeVar("Questions")
+def _compared_lives(
+    drawn: Callable[[str], Life], releases: Sequence[Release], options: Namespace, start: int
+) -> list[Difference]:
+    numbers = range(start, min(start + LIVES, options.count))
+    lives = [drawn(f"{options.seed}:{number}") for number in numbers]
+    return [found for release in releases for found in differences(lives, release)]
 
 
 def _compare(
     noun: str,
-    work: Callable[[Questions], list[Found]],
-    made: Sequence[Questions],
-    shown: Callable[[Found], str],
+    work: Callable[[int], list[Found]],
+    size: int,
+    looked_at: Callable[[Found], Found],
     releases: Sequence[Release],
     options: Namespace,
 ) -> int:
-    """Compare batches in processes, show the first disagreements, and count them; returns the exit code."""
-    begun = printed = time.monotonic()
+    """Compare batches of this size, show the first disagreements, and count them."""
+    begun = time.monotonic()
     found = list[Found]()
-    with ProcessPoolExecutor(options.workers, multiprocessing.get_context("fork")) as pool:
-        for number, disagreed in enumerate(pool.map(work, made), 1):
-            found += disagreed
-            if time.monotonic() - printed >= SECONDS_BETWEEN_LINES:
-                printed = time.monotonic()
-                done = f"{number} of {len(made)} batches, {len(found)} disagreements, {printed - begun:.0f} s"
-                print(done, file=sys.stderr, flush=True)
-    for disagreement in found[: options.show]:
-        print(shown(disagreement), flush=True)
+    for disagreed in _in_processes(work, range(0, options.count, size), options):
+        found += disagreed
+    for disagreement in found[:SHOWN]:
+        print(looked_at(disagreement), flush=True)
     for release in releases:
         total = sum(disagreement.release == release for disagreement in found)
         print(f"{release.level}: {options.count} {noun}, {total} disagreements")
     print(f"seed {options.seed}, {time.monotonic() - begun:.0f} s")
-    return 1 if found else 0
+    return int(bool(found))
+
+
+def _in_processes(work: Callable[[int], Result], starts: Sequence[int], options: Namespace) -> Iterator[Result]:
+    """Yield what comes of each batch, and tell of progress."""
+    begun = printed = time.monotonic()
+    with ProcessPoolExecutor(options.workers, multiprocessing.get_context("fork")) as pool:
+        for number, result in enumerate(pool.map(work, starts), 1):
+            yield result
+            if time.monotonic() - printed >= SECONDS_BETWEEN_LINES:
+                printed = time.monotonic()
+                print(f"{number} of {len(starts)} batches, {printed - begun:.0f} s", file=sys.stderr, flush=True)
 
 
 def operators(releases: Sequence[Release], options: Namespace) -> int:
-    """Compare the answers to random descriptors of all operators, or to a sweep, and show figures by kind of fault."""
-    is_exact = options.sweep or options.limits
+    """Ask about random descriptors of all operators, or a sweep, and show figures by kind of fault."""
     code = 0
-    with ProcessPoolExecutor(options.workers, multiprocessing.get_context("fork")) as pool:
-        for level in (release.operator_level for release in releases):
-            count = sum(1 for _ in sweep(level)) if options.sweep else options.count
-            work = partial(_compared_operators, level, options, count)
-            counts, differing = Counter[tuple[str, str]](), list[Compared]()
-            for counted, found in pool.map(work, range(0, count, BATCH)):
-                counts += counted
-                differing += found
-            by_kind = figures(counts)
-            print(f"{level}: {count} descriptors, {len(differing)} differences")
-            for kind, each in by_kind.items():
-                if each.refused or each.taken:
-                    print(f"  {kind:20} {each}")
-            for difference in differing[: options.show]:
-                print(difference)
-            missed = ["no differences"] * bool(differing) if is_exact else shortfalls(by_kind)
-            print(f"  goals missed: {', '.join(missed) or 'none'}", flush=True)
-            code |= bool(missed)
+    for level in (release.operator_level for release in releases):
+        count = sum(1 for _ in sweep(level)) if options.sweep else options.count
+        work, counts, differing = partial(_compared_operators, level, options, count), Counts(), list[Compared]()
+        for counted, found in _in_processes(work, range(0, count, BATCH), options):
+            counts += counted
+            differing += found
+        by_kind = figures(counts)
+        print(f"{level}: {count} descriptors, {len(differing)} differences")
+        for kind, each in by_kind.items():
+            if each.refused or each.taken:
+                print(f"  {kind:20} {each}")
+        _show(differing)
+        is_exact = options.sweep or options.limits
+        missed = ["no differences"] * bool(differing) if is_exact else shortfalls(by_kind)
+        print(f"  goals missed: {', '.join(missed) or 'none'}", flush=True)
+        code |= bool(missed)
     return code
+
+
+def _show(differing: Sequence[object]) -> bool:
+    """Show the first of what differs; returns whether there is any."""
+    print(*differing[:SHOWN], sep="\n", end="\n" * bool(differing))
+    return bool(differing)
 
 
 def _compared_operators(
     level: FeatureLevel, options: Namespace, count: int, start: int
-) -> tuple[Counter[tuple[str, str]], list[Compared]]:
+) -> tuple[Counts, list[Compared]]:
     kinds = LIMITS if options.limits else None
     drawn = draw_operators(min(BATCH, count - start), f"{options.seed} from {start}", level, kinds)
-    rows = list(islice(sweep(level), start, start + BATCH) if options.sweep else drawn)
-    found = list(compared(answered_operators(rows)))
-    return sum(map(tally, found), Counter[tuple[str, str]]()), [each for each in found if not each.agrees]
+    return _tallied([*islice(sweep(level), start, start + BATCH)] if options.sweep else [*drawn])
+
+
+def _tallied(rows: Sequence[Row]) -> tuple[Counts, list[Compared]]:
+    """What DirectML says to descriptors beside ``check``, as counts, and where they differ."""
+    found = [*compared(answered_operators(rows))]
+    return sum(map(tally, found), Counts()), [each for each in found if not each.agrees]
 
 
 def described(releases: Sequence[Release], options: Namespace) -> int:
-    """Compare the answers to what ONNX Runtime's provider creates of onnx's node tests, and of random nodes.
+    """Ask about what ONNX Runtime's provider creates of onnx's node tests and of random nodes, and compare.
 
-    So are those to the graphs that it compiles of the tests' models.
+    So are the graphs compared that it compiles of the tests' models.
     """
     rng, nodes = Random(options.seed), [*described_nodes()]
     nodes += [varied(rng.choice(nodes), rng) for _ in range(options.count)]
     descs = distinct_descs(nodes)
     print(f"{len(nodes)} nodes, {len(descs)} distinct descriptors")
     code = 0
-    for release in releases:
-        level = release.operator_level.short
-        asked = [{"level": level, "desc": desc, "faults": []} for desc in descs]
-        found = [*compared(answered_operators(asked))]
-        differing = [each for each in found if not each.agrees]
-        print(f"{level}: {figures(sum(map(tally, found), Counter()))['all']}, {len(differing)} differences")
-        for difference in differing[: options.show]:
-            print(difference)
-        code |= bool(differing)
+    for level in (release.operator_level.short for release in releases):
+        counts, differing = _tallied([{"level": level, "desc": desc, "faults": []} for desc in descs])
+        print(f"{level}: {figures(counts)['all']}, {len(differing)} differences")
+        code |= _show(differing)
     lives = [compiling(graph) for graph in static_partitions()]
     for release in releases:
         if release.operator_level.short == release.level:  # the library of 5_0 answers as 5_1
             apart = differences(lives, release)
             print(f"{release.level}: {len(lives)} graphs, {len(apart)} differences")
-            for each in apart[: options.show]:
-                print(each)
-            code |= bool(apart)
+            code |= _show(apart)
     return code
 
 
-def crashes() -> int:
-    """Write the table of fields at which DirectML ends the process; returns 1 if it is another than before."""
+def edits(releases: Sequence[Release], options: Namespace) -> int:
+    """Ask about refused descriptors with all edits of their findings, and show how many are taken."""
+    made, rest = mended(releases, options.count, options.seed)
+    taken = sum(row["hresult"] == S_OK for row in answered_operators(made))
+    shares = [
+        (len(made), options.count, 45, "have edits"),
+        (sum(map(passes, made)), len(made), 95, "pass with them"),
+        (taken, len(made), 95, "are taken by DirectML with them"),
+    ]
+    for part, whole, _, words in shares:
+        print(f"{part} of {whole} ({100 * part / whole:.1f} %) {words}")
+    for rule, number in rest.most_common():
+        print(f"{number:6} without edits: {rule}")
+    return int(any(100 * part < goal * whole for part, whole, goal, _ in shares))
+
+
+def crashes(releases: Sequence[Release], options: Namespace) -> int:
+    """Write the table of null fields at which DirectML ends the process anew; returns 1 if it changed."""
     before, after = CRASHES.read_text("utf-8"), "".join(f"{line}\n" for line in crashing_lines())
     CRASHES.write_text(after, "utf-8")
     print(f"{CRASHES.name}: {len(after.splitlines()) - 1} fields{', changed' if after != before else ''}")
     return int(after != before)
 
 
-def ask(releases: Sequence[Release], files: Sequence[str]) -> int:
+def ask(releases: Sequence[Release], options: Namespace) -> int:
     """Show what each release says to the descriptors of files, beside the findings of ``check``."""
     code = 0
-    for file in chain.from_iterable(map(expanded, files)):
+    for file in chain.from_iterable(map(expanded, options.file)):
         for part in read_source(file):
             if isinstance(part, Finding):
                 print(f"{file}{part.text}", file=sys.stderr)
@@ -208,7 +240,7 @@ def ask(releases: Sequence[Release], files: Sequence[str]) -> int:
                 continue
             print(f"{file}{part.pointer}")
             for release in releases:
-                (real,) = ask_runtime([part.desc], release, Adapter())
+                (real,) = ask_runtime([part.desc], release)
                 findings = check(part.desc, release.operator_level)
                 print(f"  {release.level}: DirectML {real.hresult}; check: {_said(findings)}")
     return code
@@ -220,10 +252,10 @@ def _said(findings: Sequence[Finding]) -> str:
     return "; ".join(f"{finding.path}: {finding.message} [{finding.rule}]" for finding in findings)
 
 
-def record(files: Sequence[str]) -> int:
-    """Write recorded files anew, and say which of them are not the same as before; returns the exit code."""
+def record(releases: Sequence[Release], options: Namespace) -> int:
+    """Write the recorded answers anew; returns 1 if any changed."""
     code = 0
-    for name in files or list(RECORDED):
+    for name in options.file or RECORDED:
         path = DATA / name
         before, after = text_of(name), recorded(name)
         content = after.encode()

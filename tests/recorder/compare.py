@@ -4,35 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, NamedTuple
+from typing import Final
 
 from dml_tile import Device
 from dml_tile.checking import check
-from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.descriptors.tile import TileOperatorDesc
-from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1
 from dml_tile.directml.targets import Target
 from tests.helpers.recorded_answers import CRASH, OVER_READS, S_OK
 from tests.helpers.recorded_answers import answer as emulated_answer
+from tests.recorder.draws import long_enough
 from tests.recorder.releases import Release
-from tests.recorder.runtime import ADAPTERS, Adapter, Answer, creation
-from tests.recorder.shrink import shrunk
-from tests.recorder.workers import Crash, ask_each
+from tests.recorder.runtime import Adapter, Answer, ask_runtime
 
-BATCH: Final = 4000
 TRIES: Final = 3
 """How often DirectML is asked again about a descriptor on which it disagrees with the emulator."""
 
-Descriptor = TileOperatorDesc | OperatorDesc
 Ask = Callable[[Sequence[TileOperatorDesc], Release, Adapter], Iterator[Answer]]
-
-
-class Batch(NamedTuple):
-    """So many random descriptors, to be drawn with a seed of their own."""
-
-    size: int
-    seed: str
-    adapter: Adapter
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,31 +34,10 @@ class Disagreement:
     again: tuple[Answer, ...] = ()
     """What DirectML said when it was asked again."""
 
-    @property
-    def target(self) -> Target:
-        """What the emulator simulates here."""
-        return self.adapter.target(self.release)
-
     def __str__(self) -> str:
-        answers = f"{self.real}"
-        if set(self.again) - {self.real}:
-            answers += f"; asked again: {'; '.join(map(str, self.again))}"
+        said = "; asked again: ".join(map(str, dict.fromkeys([self.real, *self.again])))
         desc = self.desc.model_dump_json(by_alias=True)
-        return f"{self.release.level}, {self.adapter}:\n  DirectML: {answers}\n  emulator: {self.emulated}\n  {desc}"
-
-
-def ask_runtime(descs: Sequence[Descriptor], release: Release, adapter: Adapter) -> Iterator[Answer]:
-    """What a release answers to each descriptor, in workers."""
-    for answer in ask_each(descs, creation(release, adapter)):
-        yield Answer(f"CRASH:{answer.signal}") if isinstance(answer, Crash) else Answer(*answer)
-
-
-def batches(count: int, seed: int) -> list[Batch]:
-    """Split ``count`` descriptors into batches, each with another adapter than the last."""
-    return [
-        Batch(min(BATCH, count - start), f"{seed} from {start}", ADAPTERS[start // BATCH % len(ADAPTERS)])
-        for start in range(0, count, BATCH)
-    ]
+        return f"{self.release.level}, {self.adapter}:\n  DirectML: {said}\n  emulator: {self.emulated}\n  {desc}"
 
 
 def disagreements(
@@ -86,32 +52,10 @@ def disagreements(
     ]
 
 
-def smallest(found: Disagreement, ask: Ask = ask_runtime) -> Disagreement:
-    """The same disagreement about a descriptor that is as plain as can be.
-
-    It is about the same descriptor where DirectML, asked again, does not disagree each time, or no plainer one does.
-    """
-
-    def answers(descs: Sequence[TileOperatorDesc]) -> Iterator[tuple[Answer, ...]]:
-        return zip(*[list(ask(descs, found.release, found.adapter)) for _ in range(TRIES)], strict=True)
-
-    def disagree(descs: Sequence[TileOperatorDesc]) -> list[bool]:
-        return [_always_disagree(desc, found.target, given) for desc, given in zip(descs, answers(descs), strict=True)]
-
-    (again,) = answers([found.desc])
-    found = replace(found, again=again)
-    if not _always_disagree(found.desc, found.target, again):
-        return found
-    desc = shrunk(found.desc, disagree)
-    (given,) = answers([desc])  # alone it may meet another answer than among the other candidates
-    emulated = why_not(desc, found.target, given[0])
-    if emulated is None or not _always_disagree(desc, found.target, given):
-        return found
-    return replace(found, desc=desc, real=given[0], emulated=emulated, again=given[1:])
-
-
-def _always_disagree(desc: TileOperatorDesc, target: Target, given: Sequence[Answer]) -> bool:
-    return all(why_not(desc, target, real) is not None for real in given)
+def asked_again(found: Disagreement, ask: Ask = ask_runtime) -> Disagreement:
+    """The disagreement with what DirectML says now, in several processes."""
+    again = [answer for _ in range(TRIES) for answer in ask([found.desc], found.release, found.adapter)]
+    return replace(found, again=tuple(again))
 
 
 def why_not(desc: TileOperatorDesc, target: Target, real: Answer) -> str | None:
@@ -119,9 +63,9 @@ def why_not(desc: TileOperatorDesc, target: Target, real: Answer) -> str | None:
     findings = check(desc, target, against="runtime")
     if any(finding.rule in OVER_READS for finding in findings):
         # whether DirectML refuses the entries that there are, or reads on, depends on the order of its checks
-        completed = emulated_answer(check(long_enough(desc), target, against="runtime"))
-        agrees = real.hresult == CRASH or real.hresult == completed != S_OK
-        return None if agrees else f"an array is read past its end; {completed} if ones were there"
+        answer = emulated_answer(check(completed(desc), target, against="runtime"))
+        agrees = real.hresult == CRASH or real.hresult == answer != S_OK
+        return None if agrees else f"an array is read past its end; {answer} if ones were there"
     expected = emulated_answer(findings)
     if real.hresult != expected:
         return expected
@@ -132,19 +76,15 @@ def why_not(desc: TileOperatorDesc, target: Target, real: Answer) -> str | None:
     return None
 
 
-def long_enough(desc: TileOperatorDesc) -> TileOperatorDesc:
+def completed(desc: TileOperatorDesc) -> TileOperatorDesc:
     """The descriptor with ones behind the entries of each array that is shorter than its count."""
     tile = desc.model_dump(mode="json", by_alias=True)
-    _extend(tile, "Repeats", tile["RepeatsCount"])
-    for tensor in (tile["InputTensor"], tile["OutputTensor"]):
-        for array in ("Sizes", "Strides") if tensor and tensor["Desc"] else ():
-            _extend(tensor["Desc"], array, tensor["Desc"]["DimensionCount"])
+    tensors = [tensor["Desc"] for tensor in (tile["InputTensor"], tile["OutputTensor"]) if tensor and tensor["Desc"]]
+    arrays = [(tensor, array, "DimensionCount") for tensor in tensors for array in ("Sizes", "Strides")]
+    for holder, array, count in ((tile, "Repeats", "RepeatsCount"), *arrays):
+        if holder[array] is not None:
+            holder[array] = long_enough(holder[array], holder[count])
     return TileOperatorDesc.model_validate(tile)
-
-
-def _extend(holder: dict[str, Any], array: str, count: int) -> None:
-    if holder[array] is not None and count <= DML_TENSOR_DIMENSION_COUNT_MAX1:
-        holder[array] += [1] * (count - len(holder[array]))
 
 
 def emulated_persistent_resource_size(desc: TileOperatorDesc, target: Target) -> int:

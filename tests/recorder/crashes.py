@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import partial
 from itertools import groupby
 from random import Random
 from typing import Any, Final, NamedTuple
@@ -12,7 +11,7 @@ from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.operators import OperatorRow, operators
 from tests.helpers.recorded_answers import S_OK
 from tests.recorder.operator_bases import Fields
-from tests.recorder.operator_draws import valid
+from tests.recorder.operator_draws import line, valid
 from tests.recorder.operators import answered_operators
 from tests.recorder.releases import RELEASES
 
@@ -60,21 +59,18 @@ def crashing_lines() -> Iterator[str]:
 
 
 def _asked(operator: OperatorRow, level: FeatureLevel) -> Iterator[Asked]:
-    line, random = partial(_line, operator, level), Random(operator.name)
+    random = Random(operator.name)
     drawn = [valid(operator, level, random) for _ in range(DESCRIPTORS)]
-    taken = [row["hresult"] == S_OK for row in answered_operators([*map(line, drawn)])]
+    taken = [row["hresult"] == S_OK for row in answered_operators([line(operator, fields, level) for fields in drawn])]
     questions, changed = list[Asked](), list[Fields]()
     for fields, is_taken in zip(drawn, taken, strict=True):
         given = frozenset(name for name in operator.tensors if fields[name])
         for field, kind, each in without(operator, fields) if is_taken else ():
             questions.append(Asked(f"{operator.name}.{field}", kind, level.short, given))
             changed.append(each)
-    for question, row in zip(questions, answered_operators([*map(line, changed)]), strict=True):
+    rows = answered_operators([line(operator, fields, level) for fields in changed])
+    for question, row in zip(questions, rows, strict=True):
         yield question._replace(crashed=row["hresult"].startswith("CRASH"))
-
-
-def _line(operator: OperatorRow, level: FeatureLevel, fields: Fields) -> dict[str, Any]:
-    return {"level": level.short, "desc": {"Type": operator.c_name, "Desc": fields}}
 
 
 def lines(asked: Iterable[Asked]) -> Iterator[str]:

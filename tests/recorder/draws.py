@@ -95,14 +95,14 @@ def changed(random: Random, tile: Tile) -> Tile:
 
 def _calm(tile: Tile) -> None:
     """Give the tile arrays that are as long as their counts promise, and repeats."""
-    tile["Repeats"] = _long_enough(tile["Repeats"] or [], tile["RepeatsCount"])
+    tile["Repeats"] = long_enough(tile["Repeats"] or [], tile["RepeatsCount"])
     for tensor in filter(None, (tile["InputTensor"], tile["OutputTensor"])):
         for array in ("Sizes", "Strides"):
             if tensor[array]:
-                tensor[array] = _long_enough(tensor[array], tensor["DimensionCount"])
+                tensor[array] = long_enough(tensor[array], tensor["DimensionCount"])
 
 
-def _long_enough(values: list[int], count: int) -> list[int]:
+def long_enough(values: list[int], count: int) -> list[int]:
     return values + [1] * (min(count, 9) - len(values))
 
 

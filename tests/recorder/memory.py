@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import mmap
-from collections.abc import Iterator, Sequence
-from ctypes import POINTER, Array, Structure, addressof, c_size_t, c_uint32, c_void_p, cast, memmove, sizeof
+from collections.abc import Iterator
+from ctypes import Array, Structure, addressof, c_size_t, c_uint32, c_void_p, cast, memmove, sizeof
 from functools import cache
 from typing import Any, Final
 
+from dml_tile.descriptors.numbers import ScaleBias
 from dml_tile.descriptors.operator import OperatorDesc, OperatorFields
-from dml_tile.descriptors.structs import c_names
 from dml_tile.descriptors.tile import TensorDesc, TileOperatorDesc
 from dml_tile.directml.enums import OperatorType
 from dml_tile.directml.operators import operators
@@ -32,103 +32,71 @@ _PARTS: Final = 128
 _PROT_NONE: Final = 0
 _POINTERS: Final = "tToOUIFs"
 """The kinds of fields that are pointers."""
-_TILE: Final = {c_name: name for name, c_name in c_names(TileOperatorDesc).items()}
 
 
-class GuardedMemory:
-    """Room for one descriptor at a time; behind each of its structs and arrays is a page that nobody may read."""
+def guarded(desc: OperatorDesc | TileOperatorDesc) -> DML_OPERATOR_DESC:
+    """Write a DML_OPERATOR_DESC, also of a bare tile, which is good until the next is written.
 
-    def __init__(self) -> None:
-        size = 2 * _PARTS * mmap.PAGESIZE
-        libc = ctypes.CDLL(None, use_errno=True)
-        libc.mmap.restype = c_void_p
-        libc.mmap.argtypes = (c_void_p, c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long)
-        libc.mprotect.argtypes = (c_void_p, c_size_t, ctypes.c_int)
-        start = libc.mmap(None, size, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
-        self._ends = [start + (2 * i + 1) * mmap.PAGESIZE for i in range(_PARTS)]
-        for end in self._ends:
-            if libc.mprotect(end, mmap.PAGESIZE, _PROT_NONE):
-                raise OSError(ctypes.get_errno(), "mprotect failed")
-
-    def write(self, desc: OperatorDesc | TileOperatorDesc) -> DML_OPERATOR_DESC:
-        """A DML_OPERATOR_DESC, also of a bare tile, which is good until the next is written.
-
-        Raises ValueError for an array of more than ``MAX_ENTRIES``.
-        """
-        if isinstance(desc, TileOperatorDesc):
-            desc = OperatorDesc(type=OperatorType.TILE, desc=desc)
-        ends = iter(self._ends)
-        return DML_OPERATOR_DESC.from_address(_copy(_operator(desc, ends), ends))
+    Raises ValueError for an array of more than ``MAX_ENTRIES``.
+    """
+    ends = iter(_ends())
+    return DML_OPERATOR_DESC.from_address(_copy(_operator(desc, ends), ends))
 
 
 @cache
-def guarded_memory() -> GuardedMemory:
-    """The memory of this process: a process may map 255 of them."""
-    return GuardedMemory()
+def _ends() -> list[int]:
+    """The ends of pages, behind each of which is one that nobody may read; a process may map 255 such."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.mmap.restype = c_void_p
+    libc.mmap.argtypes = (c_void_p, c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long)
+    libc.mprotect.argtypes = (c_void_p, c_size_t, ctypes.c_int)
+    access, kind = mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+    start = libc.mmap(None, 2 * _PARTS * mmap.PAGESIZE, access, kind, -1, 0)
+    ends = [start + (2 * i + 1) * mmap.PAGESIZE for i in range(_PARTS)]
+    if any(libc.mprotect(end, mmap.PAGESIZE, _PROT_NONE) for end in ends):
+        raise OSError(ctypes.get_errno(), "mprotect failed")
+    return ends
 
 
-def _operator(desc: OperatorDesc, ends: Iterator[int]) -> DML_OPERATOR_DESC:
+def _operator(desc: OperatorDesc | TileOperatorDesc, ends: Iterator[int]) -> DML_OPERATOR_DESC:
+    """A copy whose pointers are to copies at the ends of pages; numbers are as ``write_operator_desc`` has them."""
     written = write_operator_desc(desc)
-    if desc.desc is None:
+    fields = desc.desc if isinstance(desc, OperatorDesc) else desc
+    if fields is None:
         return written
-    operator = operators().get(desc.type, operators()[OperatorType.TILE])  # an unknown one is asked with a tile
+    operator = operators().get(written.Type, operators()[OperatorType.TILE])  # an unknown one is asked with a tile
     struct = structure_of(operator).from_address(written.Desc)
-    for field in operator.fields:
-        if field.kind in _POINTERS:
-            value = (
-                desc.desc[field.name]
-                if isinstance(desc.desc, OperatorFields)
-                else getattr(desc.desc, _TILE[field.name])
+    values = fields.values if isinstance(fields, OperatorFields) else fields.__dict__
+    for field, value in zip(operator.fields, values.values(), strict=True):
+        if field.kind in _POINTERS and value is not None:
+            entries = value if field.is_array else [value]
+            setattr(struct, field.name, _array(c_type_of(field.kind), entries, ends))
+    return DML_OPERATOR_DESC(written.Type, _copy(struct, ends))
+
+
+def _array(pointer: Any, values: Any, ends: Iterator[int]) -> Any:
+    """A pointer to a copy of an array, or of one struct, at the end of the next page."""
+    entries = [_entry(value, ends) for value in values]
+    if len(entries) * sizeof(pointer._type_) > mmap.PAGESIZE:
+        raise ValueError(f"an array has {len(entries)} entries; at most {MAX_ENTRIES} fit")
+    return cast(_copy((pointer._type_ * len(entries))(*entries), ends), pointer)
+
+
+def _entry(value: Any, ends: Iterator[int]) -> Any:
+    match value:
+        case OperatorDesc():
+            return _operator(value, ends)
+        case ScaleBias():
+            return DML_SCALE_BIAS(value.scale, value.bias)
+        case TensorDesc(desc=None):
+            return DML_TENSOR_DESC(value.type, None)
+        case TensorDesc():
+            fields = (
+                _array(c_type_of("U"), each, ends) if isinstance(each, tuple) else each
+                for each in value.desc.__dict__.values()
             )
-            setattr(
-                struct,
-                field.name,
-                None if value is None else cast(_pointed(field.kind, value, ends), c_type_of(field.kind)),
-            )
-    return DML_OPERATOR_DESC(desc.type, _copy(struct, ends))
-
-
-def _pointed(kind: str, value: Any, ends: Iterator[int]) -> int:
-    """The address of what a field points to."""
-    match kind:
-        case "t":
-            return _copy(_tensor(value, ends), ends)
-        case "o":
-            return _copy(_operator(value, ends), ends)
-        case "s":
-            return _copy(DML_SCALE_BIAS(value.scale, value.bias), ends)
-        case "T":
-            value = [_tensor(tensor, ends) for tensor in value]
-        case "O":
-            value = [_operator(operator, ends) for operator in value]
-    return _array(c_type_of(kind)._type_, value, ends)
-
-
-def _tensor(tensor: TensorDesc, ends: Iterator[int]) -> DML_TENSOR_DESC:
-    address = None
-    if buffer := tensor.desc:
-        sizes, strides = (
-            None if array is None else cast(_array(c_uint32, array, ends), POINTER(c_uint32))
-            for array in (buffer.sizes, buffer.strides)
-        )
-        desc = DML_BUFFER_TENSOR_DESC(
-            buffer.data_type,
-            buffer.flags,
-            buffer.dimension_count,
-            sizes,
-            strides,
-            buffer.total_tensor_size_in_bytes,
-            buffer.guaranteed_base_offset_alignment,
-        )
-        address = _copy(desc, ends)
-    return DML_TENSOR_DESC(tensor.type, address)
-
-
-def _array(kind: Any, values: Sequence[Any], ends: Iterator[int]) -> int:
-    """The address of a copy of an array at the end of the next page."""
-    if len(values) * sizeof(kind) > mmap.PAGESIZE:
-        raise ValueError(f"an array has {len(values)} entries; at most {MAX_ENTRIES} fit")
-    return _copy((kind * len(values))(*values), ends)
+            return DML_TENSOR_DESC(value.type, _copy(DML_BUFFER_TENSOR_DESC(*fields), ends))
+    return value
 
 
 def _copy(value: Structure | Array[Any], ends: Iterator[int]) -> int:

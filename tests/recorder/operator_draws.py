@@ -53,7 +53,7 @@ def draw(count: int, draw_seed: str, level: FeatureLevel, kinds: Faults | None =
             kinds[fault](random, operator, fields)
         if not _is_guarded(operator, fields, level):
             drawn += 1
-            yield _line(operator, fields, level, faults)
+            yield line(operator, fields, level, faults)
 
 
 def _is_guarded(operator: OperatorRow, fields: Fields, level: FeatureLevel) -> bool:
@@ -62,7 +62,8 @@ def _is_guarded(operator: OperatorRow, fields: Fields, level: FeatureLevel) -> b
     return any(each.basis == Basis.INFERRED and each.severity is Severity.ERROR for each in findings)
 
 
-def _line(operator: OperatorRow, fields: Fields, level: FeatureLevel, faults: Sequence[str] = ()) -> Fields:
+def line(operator: OperatorRow, fields: Fields, level: FeatureLevel, faults: Sequence[str] = ()) -> Fields:
+    """A line of a recorded file."""
     return {"level": level.short, "faults": faults, "desc": {"Type": operator.c_name, "Desc": fields}}
 
 
@@ -82,7 +83,7 @@ def sweep(level: FeatureLevel, among: Iterable[OperatorRow] = operators().values
             for data_type, (of_type, _), count, (of_count, _) in product(range(1, 14), by_type, range(1, 9), by_count):
                 asked = counts | dict.fromkeys(of_count, count), types | dict.fromkeys(of_type, data_type)
                 fields = base(operator, level, Random(operator.name), *asked)
-                yield _line(operator, completed(operator, fields | attributes), level)
+                yield line(operator, completed(operator, fields | attributes), level)
 
 
 def tables(operator: OperatorRow) -> list[tuple[OperatorTable, dict[str, Any]]]:
@@ -282,13 +283,7 @@ def _flags(random: Random, operator: OperatorRow, desc: Fields) -> None:
 
 
 FAULTS: Final[Faults] = {
-    "types": _types,
-    "counts": _counts,
-    "nulls": _nulls,
-    "sizes": _sizes,
-    "attributes": _attributes,
-    "strides": _strides,
-    "totals": _totals,
-    "flags": _flags,
+    fault.__name__.removeprefix("_"): fault
+    for fault in (_types, _counts, _nulls, _sizes, _attributes, _strides, _totals, _flags)
 }
 """The eight kinds of faults, each drawn as often as the others."""

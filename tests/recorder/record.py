@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import groupby
+from itertools import groupby, pairwise
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final
@@ -18,13 +18,10 @@ from typing import Any, Final
 from dml_tile.descriptors.tile import TileOperatorDesc
 from tests.helpers.recorded_answers import rows_of
 from tests.recorder import calls, random_lives
-from tests.recorder.compare import ask_runtime
-from tests.recorder.operators import answered_cases, answered_operators
+from tests.recorder.operators import Row, answered_operators
 from tests.recorder.releases import RELEASES, RELEASES_OF_LEVELS
-from tests.recorder.runtime import Adapter, Answer
+from tests.recorder.runtime import Adapter, Answer, ask_runtime
 from tests.recorder.workers import Crash, ask_each
-
-Row = dict[str, Any]
 
 _ENDED: Final = re.compile(r'"crash[":]', re.IGNORECASE)
 """Stands in the line of a question that ended a release's process: it is no data to publish."""
@@ -39,24 +36,14 @@ def record(name: str) -> str:
 
 
 def answered_descriptors(rows: Sequence[Row]) -> Iterator[Row]:
-    """What each release answers to each descriptor: one value where all agree, else one for each level.
-
-    A row may name the adapter's capabilities; all are there by default.
-    """
+    """What each release answers to each descriptor. A row names the adapter's capabilities, unless all are there."""
     for adapter, of_adapter in groupby(rows, key=lambda row: Adapter(**row.get("adapter", {}))):
-        yield from _on_adapter(list(of_adapter), adapter)
-
-
-def _on_adapter(rows: Sequence[Row], adapter: Adapter) -> Iterator[Row]:
-    descs = [TileOperatorDesc.model_validate(row["desc"]) for row in rows]
-    answers = [list(ask_runtime(descs, release, adapter)) for release in RELEASES]
-    for row, *given in zip(rows, *answers, strict=True):
-        sizes = [answer.persistent_resource_size for answer in given]
-        yield {
-            **{key: value for key, value in row.items() if key not in Answer._fields},
-            "hresult": _merged([answer.hresult for answer in given]),
-            **({"persistent_resource_size": _merged(sizes)} if any(size is not None for size in sizes) else {}),
-        }
+        asked = [{key: value for key, value in row.items() if key not in Answer._fields} for row in of_adapter]
+        descs = [TileOperatorDesc.model_validate(row["desc"]) for row in asked]
+        answers = [ask_runtime(descs, release, adapter) for release in RELEASES]
+        for row, *given in zip(asked, *answers, strict=True):
+            merged = (_merged(each) for each in zip(*given, strict=True))
+            yield row | {key: value for key, value in zip(Answer._fields, merged, strict=True) if value is not None}
 
 
 def answered_calls(rows: Sequence[Row]) -> Iterator[Row]:
@@ -70,17 +57,26 @@ def answered_calls(rows: Sequence[Row]) -> Iterator[Row]:
 
 
 def answered_lives(rows: Sequence[Row]) -> Iterator[Row]:
-    """What the calls of each life come to: one value where all releases agree, else one for each level."""
+    """What the calls of each life come to."""
     answers = [random_lives.real_results(rows, release) for release in RELEASES]
     for row, *given in zip(rows, *answers, strict=True):
         yield row | {"result": _merged(given)}
 
 
-def _merged(values: Sequence[Any]) -> Any:
-    """One value where all that there are agree, else each by its level."""
-    there = {release.level: value for release, value in zip(RELEASES, values, strict=True) if value is not None}
-    first, *others = there.values()
-    return there if any(other != first for other in others) else first
+def answered_cases(rows: Sequence[Row]) -> Iterator[Row]:
+    """What each release answers to each case of an operator."""
+    levels = [release.operator_level.short for release in RELEASES]
+    answers = [answered_operators([row | {"level": level} for row in rows]) for level in levels]
+    for row, *given in zip(rows, *answers, strict=True):
+        yield row | {"hresult": _merged([answer["hresult"] for answer in given], levels)}
+
+
+def _merged(values: Sequence[Any], levels: Iterable[str] = RELEASES_OF_LEVELS) -> Any:
+    """One value where all that there are agree, else each by its level; None where there is none."""
+    there = {level: value for level, value in zip(levels, values, strict=True) if value is not None}
+    return (
+        there if any(value != other for value, other in pairwise(there.values())) else next(iter(there.values()), None)
+    )
 
 
 RECORDED: Final[dict[str, Callable[[Sequence[Row]], Iterator[Row]]]] = {

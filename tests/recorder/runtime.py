@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from ctypes import RTLD_GLOBAL, c_int, c_uint32, c_uint64, c_void_p
 from functools import cache
 from typing import Final, NamedTuple
@@ -22,9 +22,10 @@ from tests.recorder.interfaces import (
     Object,
     interface_id,
 )
-from tests.recorder.memory import GuardedMemory
+from tests.recorder.memory import guarded
 from tests.recorder.releases import CACHE, Release
 from tests.recorder.stand_in import LIBRARIES, build
+from tests.recorder.workers import Crash, ask_each
 
 STAND_IN: Final = CACHE / "stand_in"
 
@@ -122,17 +123,25 @@ def hexadecimal(hresult: int) -> str:
     return f"0x{hresult & 0xFFFFFFFF:08X}"
 
 
+def ask_runtime(
+    descs: Sequence[TileOperatorDesc | OperatorDesc], release: Release, adapter: Adapter = ADAPTERS[0]
+) -> Iterator[Answer]:
+    """What a release answers to each descriptor, in workers."""
+    for answer in ask_each(descs, _creation(release, adapter)):
+        yield Answer(f"CRASH:{answer.signal}") if isinstance(answer, Crash) else answer
+
+
 @cache
-def creation(release: Release, adapter: Adapter) -> Callable[[TileOperatorDesc | OperatorDesc], Answer]:
-    """What a device answers to descriptors, one after the other; to be asked in workers, since it may crash."""
-    made, memory = device(release, adapter), GuardedMemory()
+def _creation(release: Release, adapter: Adapter) -> Callable[[TileOperatorDesc | OperatorDesc], Answer]:
+    """What a device answers to a descriptor. It compiles bare tiles alone: at some operators that is a crash."""
+    made = device(release, adapter)
 
     def answer(desc: TileOperatorDesc | OperatorDesc) -> Answer:
-        hresult, address = made.make(CREATE_OPERATOR, "IDMLOperator", memory.write(desc))
+        hresult, address = made.make(CREATE_OPERATOR, "IDMLOperator", guarded(desc))
         if hresult or address is None:
             return Answer(hexadecimal(hresult))
         operator = Object(address)
-        size = persistent_resource_size(made, operator)
+        size = persistent_resource_size(made, operator) if isinstance(desc, TileOperatorDesc) else None
         operator.release()
         return Answer(hexadecimal(hresult), size)
 
@@ -153,4 +162,4 @@ def persistent_resource_size(made: Object, operator: Object) -> int | None:
 def binding_properties(dispatchable: Object) -> BindingProperties:
     """GetBindingProperties: how many descriptors, and bytes of temporary and persistent memory, it needs."""
     properties = dispatchable.call(GET_BINDING_PROPERTIES, DML_BINDING_PROPERTIES)
-    return BindingProperties(*(getattr(properties, name) for name, _ in DML_BINDING_PROPERTIES._fields_))
+    return BindingProperties(*(getattr(properties, field[0]) for field in DML_BINDING_PROPERTIES._fields_))

@@ -12,7 +12,7 @@ from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.readers.c_structs import DML_TILE_OPERATOR_DESC, read_operator_desc
 from tests.helpers.descriptors import GOOD, page_tile, strided
 from tests.recorder.devices import RealDevice, RealDirect3DDevice
-from tests.recorder.memory import MAX_ENTRIES, GuardedMemory
+from tests.recorder.memory import MAX_ENTRIES, guarded
 from tests.recorder.releases import RELEASES
 from tests.recorder.stand_in import why_not_buildable
 from tests.recorder.workers import Crash, ask_each
@@ -48,11 +48,11 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="DirectML withou
 )
 def test_a_descriptor_reads_back(desc: TileOperatorDesc | OperatorDesc) -> None:
     expected = OperatorDesc(type=70, desc=desc) if isinstance(desc, TileOperatorDesc) else desc
-    assert read_operator_desc(GuardedMemory().write(desc)) == expected
+    assert read_operator_desc(guarded(desc)) == expected
 
 
 def test_an_entry_past_the_end_cannot_be_read() -> None:
-    written = GuardedMemory().write(page_tile(Repeats=[7, 8, 9]))
+    written = guarded(page_tile(Repeats=[7, 8, 9]))
 
     def repeat(i: int) -> int:
         return int(cast(written.Desc, POINTER(DML_TILE_OPERATOR_DESC)).contents.Repeats[i])
@@ -62,7 +62,7 @@ def test_an_entry_past_the_end_cannot_be_read() -> None:
 
 def test_an_array_beyond_a_page_is_refused() -> None:
     with pytest.raises(ValueError, match=f"an array has {MAX_ENTRIES + 1} entries"):
-        GuardedMemory().write(page_tile(Repeats=[1] * (MAX_ENTRIES + 1)))
+        guarded(page_tile(Repeats=[1] * (MAX_ENTRIES + 1)))
 
 
 def test_a_process_has_memory_for_any_number_of_devices() -> None:

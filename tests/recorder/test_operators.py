@@ -17,7 +17,7 @@ from dml_tile.rules.tile_findings import blocks_creation
 from tests.helpers.operator_figures import Compared, Figures, compared, figures, shortfalls, tally
 from tests.helpers.recorded_answers import S_OK
 from tests.recorder.operator_bases import BASES, FOUR, NOT_NULL
-from tests.recorder.operator_draws import FAULTS, TIED, Faults, draw, sweep, valid
+from tests.recorder.operator_draws import FAULTS, TIED, Faults, draw, line, sweep, valid
 from tests.recorder.operator_limits import LIMITS, at_a_limit
 from tests.recorder.operators import answered_operators
 from tests.recorder.releases import RELEASES, Release
@@ -36,11 +36,7 @@ def test_each_exception_is_an_operator_s() -> None:
 def test_each_operator_has_a_valid_descriptor_that_directml_takes(release: Release) -> None:
     random, level = Random(1), release.operator_level
     known = [operator for operator in operators().values() if operator.level <= level]
-    rows = [
-        {"level": level.short, "faults": [], "desc": {"Type": operator.c_name, "Desc": valid(operator, level, random)}}
-        for operator in known
-        for _ in range(2)
-    ]
+    rows = [line(operator, valid(operator, level, random), level) for operator in known for _ in range(2)]
     assert len({OperatorDesc.model_validate(row["desc"]).type for row in rows}) == len(known) > 160
     if not why_not_buildable() and release.library.is_file():
         assert [row["desc"] for row in answered_operators(rows) if row["hresult"] != S_OK] == []

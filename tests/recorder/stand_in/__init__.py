@@ -11,7 +11,7 @@ import os
 import re
 import subprocess
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 SOURCES: Final = Path(__file__).parent
 INCLUDES: Final = Path("/usr/include")
@@ -39,15 +39,10 @@ LIBRARIES: Final = {"libd3d12.so": "direct3d.cpp", "libdxcore.so": "dxcore.cpp"}
 _SUCCEEDING: Final = ("Evict", "MakeResident", "SetName")
 _CONDITIONAL: Final = re.compile(r"#if defined\(_MSC_VER\) \|\| !defined\(_WIN32\)(.*?)#else.*?#endif", re.S)
 _METHOD: Final = re.compile(r"virtual\s+([\w\s*]+?)\s*STDMETHODCALLTYPE\s+(\w+)\s*\((.*?)\)\s*=\s*0;", re.S)
-_ANNOTATION: Final = re.compile(r"\b_[A-Z]\w*_(?:\((?:[^()]|\([^()]*\))*\))?\s*")
 
 
-class Method(NamedTuple):
-    """A pure virtual method of an interface, its parameters as they stand in the header, without annotations."""
-
-    returns: str
-    name: str
-    parameters: str
+Method = tuple[str, str, str]
+"""A pure virtual method of an interface: what it returns, its name, and its parameters as they stand in the header."""
 
 
 class BuildError(Exception):
@@ -59,11 +54,7 @@ def methods(header: str, interface: str) -> tuple[str, list[Method]]:
     found = re.search(rf"^\s*{interface} : public (\w+)\s*\{{\s*public:(.*?)^\s*\}};", header, re.M | re.S)
     if not found:
         raise BuildError(f"the headers have no interface {interface}")
-    body = _CONDITIONAL.sub(r"\1", found[2])
-    return found[1], [
-        Method(returns, name, " ".join(_ANNOTATION.sub("", parameters).split()))
-        for returns, name, parameters in _METHOD.findall(body)
-    ]
+    return found[1], _METHOD.findall(_CONDITIONAL.sub(r"\1", found[2]))
 
 
 def neutral_class(header: str, interface: str, name: str) -> str:
@@ -92,10 +83,11 @@ def neutral_class(header: str, interface: str, name: str) -> str:
 
 
 def _neutral(method: Method) -> str:
-    answer = "return S_OK;" if method.name in _SUCCEEDING else "return E_NOTIMPL;"
-    if method.returns != "HRESULT":
-        answer = "" if method.returns == "void" else "return {};"
-    return f"    {method.returns} STDMETHODCALLTYPE {method.name}({method.parameters}) override {{ {answer} }}"
+    returns, name, parameters = method
+    answer = "return S_OK;" if name in _SUCCEEDING else "return E_NOTIMPL;"
+    if returns != "HRESULT":
+        answer = "" if returns == "void" else "return {};"
+    return f"    {returns} STDMETHODCALLTYPE {name}({parameters}) override {{ {answer} }}"
 
 
 def generate(folder: Path) -> None:
