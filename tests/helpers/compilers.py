@@ -12,7 +12,8 @@ from typing import Final
 
 import pytest
 
-from dml_tile.directml.operators import enumerations, operators
+from dml_tile.descriptors.operator import KINDS
+from dml_tile.directml.operators import Field, enumerations, operators
 from dml_tile.emit.cpp import get_include
 
 CPP_TESTS: Final = Path(__file__).parent.parent / "cpp"
@@ -43,25 +44,6 @@ def stand_in_headers() -> list[str]:
     return [f"-I{CPP_TESTS}", f"-I{get_include()}"]
 
 
-_TYPES: Final = {
-    "t": "const DML_TENSOR_DESC*",
-    "T": "const DML_TENSOR_DESC*",
-    "s": "const DML_SCALE_BIAS*",
-    "o": "const DML_OPERATOR_DESC*",
-    "O": "const DML_OPERATOR_DESC*",
-    "z": "DML_SIZE_2D",
-    "x": "DML_SCALAR_UNION",
-    "u": "UINT",
-    "i": "INT",
-    "f": "FLOAT",
-    "b": "BOOL",
-    "U": "const UINT*",
-    "I": "const INT*",
-    "F": "const FLOAT*",
-}
-"""The C types of fields, by the letters of ``dml_tile.directml.operators``."""
-
-
 def write_operators_header(folder: Path) -> None:
     """Write a DirectML.h of all operators, by the package's table, behind the stand-in for Tile's."""
     lines = [f'#include "{STAND_IN}"', "typedef int32_t INT, BOOL;", "typedef float FLOAT;"]
@@ -74,10 +56,14 @@ def write_operators_header(folder: Path) -> None:
     for operator in operators().values():
         if operator.name != "TILE":
             lines.append(f"#define {operator.c_name} static_cast<DML_OPERATOR_TYPE>({operator.value})")
-            types = ((_TYPES.get(field.kind, f"DML_{field.enumeration}"), field.name) for field in operator.fields)
-            fields = " ".join(f"{c_type} {name};" for c_type, name in types)
+            fields = " ".join(f"{_c_type(field)} {field.name};" for field in operator.fields)
             lines.append(f"struct {operator.struct} {{ {fields} }};")
     (folder / "DirectML.h").write_text("\n".join(lines) + "\n")
+
+
+def _c_type(field: Field) -> str:
+    c_type = KINDS[field.kind].c_type if field.kind in KINDS else f"DML_{field.enumeration}"
+    return f"const {c_type}" if c_type.endswith("*") else c_type
 
 
 def real_headers() -> list[str]:

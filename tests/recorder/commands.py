@@ -37,13 +37,12 @@ from tests.recorder.operator_draws import draw as draw_operators
 from tests.recorder.operator_draws import sweep
 from tests.recorder.operator_graphs import draw_operator_graph
 from tests.recorder.operator_limits import LIMITS
-from tests.recorder.operators import Row, answered_operators
 from tests.recorder.random_lives import LIVES_OF_A_WORKER as LIVES
 from tests.recorder.random_lives import Difference, differences, shortest
 from tests.recorder.record import DATA, RECORDED
 from tests.recorder.record import record as recorded
 from tests.recorder.releases import Release
-from tests.recorder.runtime import ADAPTERS, ask_runtime
+from tests.recorder.runtime import ADAPTERS, Row, answered_operators, ask_runtime
 from tests.recorder.wheels import fetch as fetch_release
 
 BATCH: Final = 4000

@@ -12,8 +12,8 @@ from dml_tile.directml.operators import OperatorRow, operators
 from tests.helpers.recorded_answers import S_OK
 from tests.recorder.operator_bases import Fields
 from tests.recorder.operator_draws import line, valid
-from tests.recorder.operators import answered_operators
 from tests.recorder.releases import RELEASES
+from tests.recorder.runtime import answered_operators
 
 SOURCE: Final = (
     "# From Microsoft's DirectML, at its levels 5_1, 5_2 and 6_2; python tests/recorder crashes writes this file."

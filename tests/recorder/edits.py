@@ -14,8 +14,8 @@ from dml_tile.findings import Finding
 from dml_tile.rules.edits import edited
 from dml_tile.rules.tile_findings import blocks_creation
 from tests.recorder.operator_draws import draw
-from tests.recorder.operators import Row
 from tests.recorder.releases import Release
+from tests.recorder.runtime import Row
 
 
 def near_misses(level: FeatureLevel, seed: str) -> Iterator[tuple[OperatorDesc, tuple[Finding, ...]]]:

@@ -92,11 +92,8 @@ def _pooling(
 
 def _convolution(draw: Draw, *, is_directed: bool = True) -> Fields:
     n = max(0, draw.rank - 2)
-    groups, batch, (group_filters, filter_channels) = (
-        draw.some(1, 1, 1, 2, 3)[0],
-        draw.number(1, 3),
-        draw.numbers(2, 1, 3),
-    )
+    (groups,), batch = draw.some(1, 1, 1, 2, 3), draw.number(1, 3)
+    group_filters, filter_channels = draw.numbers(2, 1, 3)
     is_backward = is_directed and draw.random.random() < 0.4
     filters, channels = groups * group_filters, groups * filter_channels
     attributes = {
@@ -295,10 +292,6 @@ def _enlarged(draw: Draw) -> Fields:
     return {"OutputTensor": output, "ScaleSize": {"Width": width, "Height": height}}
 
 
-def _quantized(draw: Draw) -> Fields:
-    return _all("Scale ZeroPoint", draw.sizes)
-
-
 def _top(draw: Draw) -> Fields:
     k = draw.number(1, draw.sizes[draw.axis])
     return {**_all("OutputValue OutputIndex", draw.along_axis(k)), "K": k}
@@ -372,7 +365,9 @@ BASES: Final[Mapping[str, Callable[[Draw], Fields]]] = {
     **dict.fromkeys(("MATRIX_MULTIPLY_INTEGER", "MATRIX_MULTIPLY_INTEGER_TO_FLOAT"), _matrices),
     **dict.fromkeys(("BATCH_NORMALIZATION", "BATCH_NORMALIZATION_GRAD", "MEAN_VARIANCE_NORMALIZATION"), _statistics),
     **dict.fromkeys(("BATCH_NORMALIZATION_TRAINING", "BATCH_NORMALIZATION_TRAINING_GRAD"), _statistics),
-    **dict.fromkeys(("ELEMENT_WISE_DEQUANTIZE_LINEAR", "ELEMENT_WISE_QUANTIZE_LINEAR"), _quantized),
+    **dict.fromkeys(
+        ("ELEMENT_WISE_DEQUANTIZE_LINEAR", "ELEMENT_WISE_QUANTIZE_LINEAR"), lambda d: _all("Scale ZeroPoint", d.sizes)
+    ),
     "RESAMPLE": _scaled,
     "RESAMPLE_GRAD": lambda d: _scaled(d, "OutputGradient", "InputGradient"),
     **dict.fromkeys((f"ACTIVATION_{name}1" for name in _SOFT), lambda d: {"Axes": [d.axis]}),

@@ -18,9 +18,8 @@ from typing import Any, Final
 from dml_tile.descriptors.tile import TileOperatorDesc
 from tests.helpers.recorded_answers import rows_of
 from tests.recorder import calls, random_lives
-from tests.recorder.operators import Row, answered_operators
 from tests.recorder.releases import RELEASES, RELEASES_OF_LEVELS
-from tests.recorder.runtime import Adapter, Answer, ask_runtime
+from tests.recorder.runtime import Adapter, Answer, Row, answered_operators, ask_runtime
 from tests.recorder.workers import Crash, ask_each
 
 _ENDED: Final = re.compile(r'"crash[":]', re.IGNORECASE)

@@ -6,7 +6,9 @@ import ctypes
 from collections.abc import Callable, Iterator, Sequence
 from ctypes import RTLD_GLOBAL, c_int, c_uint32, c_uint64, c_void_p
 from functools import cache
-from typing import Final, NamedTuple
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, Final, NamedTuple
 
 from dml_tile import BindingProperties
 from dml_tile.descriptors.operator import OperatorDesc
@@ -23,10 +25,11 @@ from tests.recorder.interfaces import (
     interface_id,
 )
 from tests.recorder.memory import guarded
-from tests.recorder.releases import CACHE, Release
+from tests.recorder.releases import CACHE, RELEASES, Release
 from tests.recorder.stand_in import LIBRARIES, build
 from tests.recorder.workers import Crash, ask_each
 
+Row = dict[str, Any]
 STAND_IN: Final = CACHE / "stand_in"
 
 
@@ -110,14 +113,6 @@ def create_device(
     return directml(release).DMLCreateDevice1(address, flags, minimum, wanted, out), result.value
 
 
-def device(release: Release, adapter: Adapter) -> Object:
-    """An IDMLDevice. Raises RuntimeError where there is none."""
-    hresult, address = create_device(release, host_device(adapter), minimum=FeatureLevel.DML_FEATURE_LEVEL_1_0)
-    if hresult or address is None:
-        raise RuntimeError(f"DMLCreateDevice1 of {release.level} gave {hexadecimal(hresult)}")
-    return Object(address)
-
-
 def hexadecimal(hresult: int) -> str:
     """An HRESULT as in the recorded files: ``0x80070057``."""
     return f"0x{hresult & 0xFFFFFFFF:08X}"
@@ -131,27 +126,40 @@ def ask_runtime(
         yield Answer(f"CRASH:{answer.signal}") if isinstance(answer, Crash) else answer
 
 
+def answered_operators(rows: Sequence[Row]) -> Iterator[Row]:
+    """What the release of each line's level answers to its descriptor, as lines of a recorded file."""
+    releases = {release.operator_level.short: release for release in RELEASES}
+    for level, of_level in groupby(rows, key=itemgetter("level")):
+        asked = list(of_level)
+        descs = [OperatorDesc.model_validate(row["desc"]) for row in asked]
+        for row, answer in zip(asked, ask_runtime(descs, releases[level]), strict=True):
+            yield row | {"hresult": answer.hresult}
+
+
 @cache
 def _creation(release: Release, adapter: Adapter) -> Callable[[TileOperatorDesc | OperatorDesc], Answer]:
     """What a device answers to a descriptor. It compiles bare tiles alone: at some operators that is a crash."""
-    made = device(release, adapter)
+    hresult, address = create_device(release, host_device(adapter))
+    assert address, hexadecimal(hresult)
+    made = Object(address)
 
     def answer(desc: TileOperatorDesc | OperatorDesc) -> Answer:
         hresult, address = made.make(CREATE_OPERATOR, "IDMLOperator", guarded(desc))
-        if hresult or address is None:
-            return Answer(hexadecimal(hresult))
-        operator = Object(address)
-        size = persistent_resource_size(made, operator) if isinstance(desc, TileOperatorDesc) else None
-        operator.release()
+        size = None
+        if address is not None:
+            operator = Object(address)
+            if isinstance(desc, TileOperatorDesc):
+                size = _persistent_resource_size(made, operator)
+            operator.release()
         return Answer(hexadecimal(hresult), size)
 
     return answer
 
 
-def persistent_resource_size(made: Object, operator: Object) -> int | None:
+def _persistent_resource_size(made: Object, operator: Object) -> int | None:
     """What CompileOperator, without flags, has GetBindingProperties say; None where it fails."""
-    hresult, address = made.make(COMPILE_OPERATOR, "IDMLCompiledOperator", operator, c_uint32(0))
-    if hresult or address is None:
+    _, address = made.make(COMPILE_OPERATOR, "IDMLCompiledOperator", operator, c_uint32(0))
+    if address is None:
         return None
     compiled = Object(address)
     size = binding_properties(compiled).persistent_resource_size

@@ -11,10 +11,7 @@ from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.readers.c_structs import DML_TILE_OPERATOR_DESC, read_operator_desc
 from tests.helpers.descriptors import GOOD, page_tile, strided
-from tests.recorder.devices import RealDevice, RealDirect3DDevice
 from tests.recorder.memory import MAX_ENTRIES, guarded
-from tests.recorder.releases import RELEASES
-from tests.recorder.stand_in import why_not_buildable
 from tests.recorder.workers import Crash, ask_each
 
 TENSOR = GOOD.input_tensor
@@ -63,14 +60,3 @@ def test_an_entry_past_the_end_cannot_be_read() -> None:
 def test_an_array_beyond_a_page_is_refused() -> None:
     with pytest.raises(ValueError, match=f"an array has {MAX_ENTRIES + 1} entries"):
         guarded(page_tile(Repeats=[1] * (MAX_ENTRIES + 1)))
-
-
-def test_a_process_has_memory_for_any_number_of_devices() -> None:
-    if why_not_buildable() or not RELEASES[0].library.is_file():
-        pytest.skip("DirectML is not fetched")
-    assert list(ask_each(range(300), _has_made_an_operator)) == [True] * 300
-
-
-def _has_made_an_operator(_: int) -> bool:
-    device = RealDevice(RELEASES[0], direct3d_device=RealDirect3DDevice())
-    return device.create_operator(GOOD).object.address != 0

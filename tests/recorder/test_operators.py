@@ -19,8 +19,8 @@ from tests.helpers.recorded_answers import S_OK
 from tests.recorder.operator_bases import BASES, FOUR, NOT_NULL
 from tests.recorder.operator_draws import FAULTS, TIED, Faults, draw, line, sweep, valid
 from tests.recorder.operator_limits import LIMITS, at_a_limit
-from tests.recorder.operators import answered_operators
 from tests.recorder.releases import RELEASES, Release
+from tests.recorder.runtime import answered_operators
 from tests.recorder.stand_in import why_not_buildable
 from tests.test_operator_schema import NEWER
 

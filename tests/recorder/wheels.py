@@ -6,6 +6,7 @@ Nothing of a wheel is kept but ``libdirectml.so``, in a folder that git ignores.
 from __future__ import annotations
 
 import hashlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -58,15 +59,9 @@ def unpack(wheel: Path, release: Release) -> None:
 
 def require_mit(wheel: zipfile.ZipFile) -> None:
     """Raise LicenceError unless a wheel's metadata and each of its licence files say MIT. Unpacks nothing."""
-    metadata, texts = "", {}
-    for name in wheel.namelist():
-        folder, _, file = name.rpartition("/")
-        if not folder.endswith(".dist-info") and ".dist-info/licenses" not in folder:
-            continue
-        if file == "METADATA":
-            metadata = _text(wheel, name)
-        elif file.upper().startswith(("LICENSE", "LICENCE", "COPYING")):
-            texts[name] = _text(wheel, name)
+    info = [name for name in wheel.namelist() if re.search(r"\.dist-info(/licenses.*)?/[^/]*$", name)]
+    metadata = next((_text(wheel, name) for name in info if name.endswith("/METADATA")), "")
+    texts = {name: _text(wheel, name) for name in info if re.search(r"/(LICEN[SC]E|COPYING)[^/]*$", name.upper())}
     header = Parser().parsestr(metadata, headersonly=True)
     named = header.get("License-Expression") or header.get("License") or "none"
     if named.strip() != "MIT":
