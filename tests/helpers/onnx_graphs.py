@@ -150,9 +150,9 @@ def if_text(then: str, name: str = "If_3", output: str = "w") -> str:
     return f"[{name}] {output} = If(c)<then_branch = then () => (float[] t) {{ {then} }}, {other}>"
 
 
-def placements(made: ModelProto, target: TargetLike, folder: Path | None = None) -> list[tuple[ModelNode, Reason]]:
+def placements(made: ModelProto, target: TargetLike) -> list[tuple[ModelNode, Reason]]:
     """Return the nodes of a model with their placements at a target."""
-    return placed(made, target, folder)[1]
+    return placed(made, target)[1]
 
 
 def placed(

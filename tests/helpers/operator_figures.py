@@ -51,11 +51,13 @@ class Compared:
         return kinds[0] if len(kinds) == 1 else "two" if kinds else "none"
 
     def __str__(self) -> str:
-        said = "; ".join(f"{finding.path}: {finding.message} [{finding.rule}]" for finding in self.findings)
-        desc = json.dumps(self.row["desc"])
-        return (
-            f"{self.row['level']}, {self.kind}: DirectML {self.row['hresult']}; check: {said or 'accepted'}\n  {desc}"
-        )
+        answer = f"DirectML {self.row['hresult']}; check: {said(self.findings)}"
+        return f"{self.row['level']}, {self.kind}: {answer}\n  {json.dumps(self.row['desc'])}"
+
+
+def said(findings: Sequence[Finding]) -> str:
+    """What ``check`` says of a descriptor, in one line."""
+    return "; ".join(f"{each.path}: {each.message} [{each.rule}]" for each in findings) or "accepted"
 
 
 def compared(rows: Iterable[Mapping[str, Any]]) -> Iterator[Compared]:

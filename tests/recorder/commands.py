@@ -24,7 +24,7 @@ from dml_tile.findings import Finding
 from dml_tile.readers.descriptors import read_source
 from dml_tile.readers.sources import expanded
 from tests.helpers.described_nodes import compiling, described_nodes, distinct_descs, static_partitions, varied
-from tests.helpers.operator_figures import Compared, compared, figures, shortfalls, tally
+from tests.helpers.operator_figures import Compared, compared, figures, said, shortfalls, tally
 from tests.helpers.played_lives import Life
 from tests.helpers.recorded_answers import S_OK, text_of
 from tests.recorder.compare import Disagreement, asked_again, disagreements
@@ -35,7 +35,6 @@ from tests.recorder.graph_draws import draw_graph
 from tests.recorder.life_draws import draw_life
 from tests.recorder.operator_draws import draw as draw_operators
 from tests.recorder.operator_draws import sweep
-from tests.recorder.operator_graphs import draw_operator_graph
 from tests.recorder.operator_limits import LIMITS
 from tests.recorder.random_lives import LIVES_OF_A_WORKER as LIVES
 from tests.recorder.random_lives import Difference, differences, shortest
@@ -76,11 +75,6 @@ def _compared(releases: Sequence[Release], options: Namespace, start: int) -> li
     return disagreements([*descs], ADAPTERS[start // BATCH % len(ADAPTERS)], releases)
 
 
-def _draw_any_graph(seed: str) -> Life:
-    """The life that compiles a graph of tiles, or one in four times of any operators."""
-    return (draw_operator_graph if Random(seed).random() < 0.25 else draw_graph)(seed)
-
-
 def lives(releases: Sequence[Release], options: Namespace) -> int:
     """Make random calls of devices, and compare with the emulator."""
     return _compare("lives", partial(_compared_lives, draw_life, releases, options), LIVES, shortest, releases, options)
@@ -88,7 +82,7 @@ def lives(releases: Sequence[Release], options: Namespace) -> int:
 
 def graphs(releases: Sequence[Release], options: Namespace) -> int:
     """Compile random graphs, and compare with the emulator."""
-    work = partial(_compared_lives, _draw_any_graph, releases, options)
+    work = partial(_compared_lives, draw_graph, releases, options)
     return _compare("graphs", work, LIVES, shortest, releases, options)
 
 
@@ -241,14 +235,8 @@ def ask(releases: Sequence[Release], options: Namespace) -> int:
             for release in releases:
                 (real,) = ask_runtime([part.desc], release)
                 findings = check(part.desc, release.operator_level)
-                print(f"  {release.level}: DirectML {real.hresult}; check: {_said(findings)}")
+                print(f"  {release.level}: DirectML {real.hresult}; check: {said(findings)}")
     return code
-
-
-def _said(findings: Sequence[Finding]) -> str:
-    if not findings:
-        return "accepted"
-    return "; ".join(f"{finding.path}: {finding.message} [{finding.rule}]" for finding in findings)
 
 
 def record(releases: Sequence[Release], options: Namespace) -> int:

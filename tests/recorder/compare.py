@@ -41,13 +41,13 @@ class Disagreement:
 
 
 def disagreements(
-    descs: Sequence[TileOperatorDesc], adapter: Adapter, releases: Sequence[Release], ask: Ask = ask_runtime
+    descs: Sequence[TileOperatorDesc], adapter: Adapter, releases: Sequence[Release]
 ) -> list[Disagreement]:
     """Return where a release and the emulator disagree on descriptors."""
     return [
         Disagreement(desc, release, adapter, real, emulated)
         for release in releases
-        for desc, real in zip(descs, ask(descs, release, adapter), strict=True)
+        for desc, real in zip(descs, ask_runtime(descs, release, adapter), strict=True)
         if (emulated := why_not(desc, adapter.target(release), real)) is not None
     ]
 

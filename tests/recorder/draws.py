@@ -125,11 +125,11 @@ def _tensor(random: Random, data_type: int, sizes: list[int]) -> Tile:
     }
 
 
-def _packed(random: Random, sizes: list[int]) -> list[int]:
+def packed(random: Random, sizes: list[int]) -> list[int]:
     return [stride & UINT_MAX for stride in packed_strides(sizes)]
 
 
-def _padded(random: Random, sizes: list[int]) -> list[int]:
+def padded(random: Random, sizes: list[int]) -> list[int]:
     strides, reach = [], 1
     for size in reversed(sizes):
         strides.append(min(reach + random.choice((0, 0, 1, 3)), UINT_MAX))
@@ -137,7 +137,7 @@ def _padded(random: Random, sizes: list[int]) -> list[int]:
     return strides[::-1]
 
 
-def _permuted(random: Random, sizes: list[int]) -> list[int]:
+def permuted(random: Random, sizes: list[int]) -> list[int]:
     order = random.sample(range(len(sizes)), len(sizes))
     strides, reach = [0] * len(sizes), 1
     for i in order:
@@ -150,13 +150,13 @@ def _any_strides(random: Random, sizes: list[int]) -> list[int]:
     return [random.choice((*SMALL, 6, 8, 12, 24)) if random.random() < 0.9 else random.choice(EDGES) for _ in sizes]
 
 
-def _broadcast(random: Random, sizes: list[int]) -> list[int]:
-    return [0 if random.random() < 0.4 else stride for stride in _packed(random, sizes)]
+def broadcast(random: Random, sizes: list[int]) -> list[int]:
+    return [0 if random.random() < 0.4 else stride for stride in packed(random, sizes)]
 
 
 def _at_the_wrap(random: Random, sizes: list[int]) -> list[int]:
     """Strides whose extent is at or around a multiple of 2^32."""
-    strides = _packed(random, sizes)
+    strides = packed(random, sizes)
     walked = [i for i, size in enumerate(sizes) if size > 1]
     if walked:
         i = random.choice(walked)
@@ -168,7 +168,7 @@ def _at_the_wrap(random: Random, sizes: list[int]) -> list[int]:
 
 STRIDES: Final[tuple[Callable[[Random, list[int]], list[int] | None], ...]] = (
     *(lambda random, sizes: None,) * 8,
-    *(_packed, _padded, _padded, _permuted, _any_strides, _any_strides, _broadcast, _at_the_wrap),
+    *(packed, padded, padded, permuted, _any_strides, _any_strides, broadcast, _at_the_wrap),
 )
 
 

@@ -1,7 +1,8 @@
-"""Draws random graphs of tiles, good ones and ones with a fault. No two edges lead to one output of the graph.
+"""Draws random graphs of tiles or of any operators, good ones and ones with a fault.
 
-The tiles are drawn too: their data types, sizes, strides, alignments, and room to spare. A node that reads another
-describes what that writes mostly alike, or as other elements in as many bytes.
+Tiles are drawn too: their data types, sizes, strides, alignments, and room to spare. A node that reads another
+describes what that writes mostly alike, or as other elements in as many bytes. Graphs of any operators are compiled
+alone: what binding them takes is not emulated. No two edges lead to one output of a graph.
 """
 
 from __future__ import annotations
@@ -13,33 +14,43 @@ from typing import Any, Final
 from dml_tile.descriptors.tile import BufferTensorDesc, described
 from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
 from dml_tile.directml.enums import UINT_MAX
-from dml_tile.geometry.layout import minimum_size_in_bytes, packed_strides
+from dml_tile.geometry.layout import minimum_size_in_bytes
 from tests.helpers.descriptors import row
 from tests.helpers.played_lives import Life
+from tests.recorder.draws import broadcast, packed, padded, permuted
 
 TYPES: Final = ("FLOAT32", "FLOAT32", "FLOAT16", "FLOAT16", "UINT8", "INT8", "UINT16", "INT32", "INT64")
 ARRAYS: Final = ("InputEdges", "OutputEdges", "IntermediateEdges")
+FLOAT: Final = {"DataType": "FLOAT32", "Sizes": [1, 1, 2, 2]}
+UINT: Final = FLOAT | {"DataType": "UINT32"}
+WIDE: Final = FLOAT | {"Sizes": [1, 1, 2, 4]}
+NARROW: Final = FLOAT | {"Sizes": [1, 1, 2, 1]}
+NODES: Final[dict[str, dict[str, Any]]] = {
+    "ACTIVATION_RELU": {"InputTensor": FLOAT, "OutputTensor": FLOAT},
+    "CAST": {"InputTensor": UINT, "OutputTensor": FLOAT},
+    "ELEMENT_WISE_ADD": {"ATensor": FLOAT, "BTensor": FLOAT, "OutputTensor": FLOAT},
+    "ELEMENT_WISE_IDENTITY": {"InputTensor": UINT, "OutputTensor": FLOAT},  # which is refused
+    "FILL_VALUE_CONSTANT": {"OutputTensor": FLOAT, "ValueDataType": "FLOAT32", "Value": 1},
+    "GEMM": {"ATensor": FLOAT, "BTensor": FLOAT, "CTensor": FLOAT, "OutputTensor": FLOAT}
+    | {"TransA": "NONE", "TransB": "NONE", "Alpha": 1, "Beta": 1},
+    "JOIN": {"InputTensors": [NARROW, NARROW], "OutputTensor": FLOAT, "Axis": 3},
+    "TILE": {"InputTensor": FLOAT, "OutputTensor": WIDE, "RepeatsCount": 4, "Repeats": [1, 1, 1, 2]},
+    "TOP_K": {"InputTensor": FLOAT, "OutputValueTensor": FLOAT, "OutputIndexTensor": UINT, "Axis": 3, "K": 2},
+}
 
 
 def draw_graph(seed: str) -> Life:
-    """The life that compiles the graph of a seed, and asks for its binding properties."""
+    """The life that compiles the graph of a seed, and asks for its binding properties if it is one of tiles."""
     drawn = random.Random(seed)
-    compiling = ["CompileGraph", "d0", _graph(drawn), drawn.choice((0, 0, 0, 4, 7, 8))]
-    return {"asks": False, "calls": [compiling, ["GetBindingProperties", "c0"]]}
+    is_of_tiles = drawn.random() < 0.75
+    compiling = ["CompileGraph", "d0", _graph(drawn, is_of_tiles=is_of_tiles), drawn.choice((0, 0, 0, 4, 7, 8))]
+    return {"asks": False, "calls": [compiling, *[["GetBindingProperties", "c0"]] * is_of_tiles]}
 
 
 def _strides(drawn: random.Random, sizes: list[int], *, is_output: bool) -> list[int] | None:
     """Draw strides: none, or those of a packed, padded or turned tensor; or of an input that repeats elements."""
-    match drawn.choice(("none", "none", "none", "none", "packed", "padded", "turned", "repeated")):
-        case "packed":
-            return list(packed_strides(sizes))
-        case "padded":
-            return list(packed_strides([*sizes[:-1], sizes[-1] + drawn.choice((1, 2, 5))]))
-        case "turned":
-            return list(packed_strides(sizes[::-1]))[::-1]
-        case "repeated" if not is_output:
-            return [0, *packed_strides(sizes)[1:]]
-    return None
+    kinds = (packed, padded, permuted) if is_output else (packed, padded, permuted, broadcast)
+    return None if drawn.random() < 0.5 else drawn.choice(kinds)(drawn, sizes)
 
 
 def _input(drawn: random.Random, fed: BufferTensorDesc | None) -> tuple[str, list[int], list[int] | None]:
@@ -92,30 +103,40 @@ def _output(tile: list[Any]) -> BufferTensorDesc:
     return described(row(data_type, sizes, repeats, **changes))[1]
 
 
-def _graph(drawn: random.Random) -> dict[str, Any]:
-    count = drawn.choice((1, 1, 2, 2, 3, 4, 5))
-    inputs, outputs = drawn.choice((1, 1, 2, 3)), count + drawn.choice((0, 0, 1, 2))
+def _operator(drawn: random.Random) -> dict[str, Any]:
+    name = drawn.choice([*NODES])
+    without_c = {"CTensor": None} if name == "GEMM" and drawn.random() < 0.5 else {}
+    return {"Type": name, "Desc": NODES[name] | without_c}
+
+
+def _graph(drawn: random.Random, *, is_of_tiles: bool) -> dict[str, Any]:
+    count = drawn.choice((1, 1, 2, 2, 3, 4, 5) if is_of_tiles else (1, 2, 2, 3))
+    inputs = drawn.choice((1, 1, 2, 3))
     edges: dict[str, list[Any]] = {array: [] for array in ARRAYS}
     order = drawn.sample(range(count), count)
-    tiles: dict[int, list[Any]] = {}
-    used = set()
+    nodes = dict[int, Any]()
+    written = list[tuple[int, int]]()  # the outputs of nodes
     for node in order:
-        other = drawn.choice(list(tiles)) if tiles and drawn.random() < 0.7 else None
-        written = None if other is None or drawn.random() < 0.1 else _output(tiles[other])
-        tiles[node] = _tile(drawn, written)
-        if other is None:
-            edges["InputEdges"].append([drawn.randrange(inputs), node, 0])
-        else:
-            used.add(other)
-            edges["IntermediateEdges"].append([other, 0, node, 0])
+        read, results = ([None], [None]) if is_of_tiles else _tensors(nodes.setdefault(node, _operator(drawn))["Desc"])
+        for slot, tensor in enumerate(read):
+            if not is_of_tiles and tensor is None and drawn.random() < 0.85:
+                continue
+            source = drawn.choice(written) if written and drawn.random() < 0.7 else None
+            if is_of_tiles:
+                nodes[node] = _tile(drawn, _output(nodes[source[0]]) if source and drawn.random() < 0.9 else None)
+            if source is None:
+                edges["InputEdges"].append([drawn.randrange(inputs), node, slot])
+            else:
+                edges["IntermediateEdges"].append([*source, node, slot])
+        written += ((node, slot) for slot in range(len(results)))
+    used = {(node, slot) for node, slot, *_ in edges["IntermediateEdges"]}
+    outputs = len(written) + drawn.choice((0, 0, 1, 2))
     free = drawn.sample(range(outputs), outputs)
-    for node in order:
-        if node not in used or drawn.random() < 0.2:
-            edges["OutputEdges"].append([node, 0, free.pop()])
+    edges["OutputEdges"] = [[*one, free.pop()] for one in written if one not in used or drawn.random() < 0.2]
     graph: dict[str, Any] = {
         "InputCount": inputs,
         "OutputCount": outputs,
-        "Nodes": [[1, tiles[node]] for node in range(count)],
+        "Nodes": [[1, nodes[node]] for node in range(count)],
         **edges,
     }
     if drawn.random() < 0.35:
@@ -129,6 +150,17 @@ def _graph(drawn: random.Random) -> dict[str, Any]:
             graph["OutputEdges"].remove(edge)
         led_to.add(edge[2])
     return graph
+
+
+def _tensors(fields: dict[str, Any]) -> tuple[list[Any], list[Any]]:
+    """The inputs and the outputs, null ones among them."""
+    tensors = list[Any](), list[Any]()
+    for name, value in fields.items():
+        if name.endswith("Tensors"):
+            tensors[0].extend(value)
+        elif name.endswith("Tensor"):
+            tensors[name.startswith("Output")].append(value)
+    return tensors
 
 
 def _spoil(drawn: random.Random, graph: dict[str, Any], array: str) -> None:
