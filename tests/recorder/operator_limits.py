@@ -36,13 +36,13 @@ RESIZED: Final[tuple[Callable[[list[int]], list[int]], ...]] = (
 
 def at_a_limit(random: Random, operator: OperatorRow, fields: Fields) -> None:
     """Another value of one field, or of all tensors at once."""
-    fields.update(random.choice([*_changes(operator, fields)]))
+    fields.update(random.choice([*changes(operator, fields)]))
 
 
 LIMITS: Final[Faults] = {"limits": at_a_limit}
 
 
-def _changes(operator: OperatorRow, fields: Fields) -> Iterator[Fields]:
+def changes(operator: OperatorRow, fields: Fields) -> Iterator[Fields]:
     """Yield the fields to change, with their new values."""
     for field in operator.fields:
         yield from ({field.name: new} for new in _values(field, fields[field.name]))

@@ -53,14 +53,13 @@ def _numbers(properties: str) -> list[float]:
     return [float(number) for number in found.groups()] if found else [inf] * 3
 
 
-def play(release: Release, life: Life) -> Results:
-    """What each call of a life comes to in DirectML; to be asked in a worker, since it may crash."""
-    return Player(RealDirect3DDevice, partial(RealDevice, release), note).play(life)
-
-
 def real_results(lives: Sequence[Life], release: Release) -> Iterator[Results]:
     """What each life comes to in DirectML, in workers."""
-    for result in ask_each(lives, partial(play, release), of_a_worker=LIVES_OF_A_WORKER):
+
+    def play(life: Life) -> Results:
+        return Player(RealDirect3DDevice, partial(RealDevice, release), note).play(life)
+
+    for result in ask_each(lives, play, of_a_worker=LIVES_OF_A_WORKER):
         yield [*(result.note or ()), CRASH] if isinstance(result, Crash) else result
 
 

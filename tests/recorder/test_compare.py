@@ -61,11 +61,11 @@ def test_the_real_one_agrees_on_random_descriptors(release: Release) -> None:
 
 
 def test_some_are_accepted_and_many_rules_refuse_the_others() -> None:
-    drawn = list(draw(3000, 3))
-    assert len(drawn) == 3000
+    drawn = list(draw(1500, 4))
+    assert len(drawn) == 1500
     rules = Counter(finding.rule for desc in drawn for finding in check(desc, "6_2", against="runtime"))
     accepted = sum(not check(desc, "5_0", against="runtime") for desc in drawn)
-    assert accepted > 200
+    assert accepted > 100
     assert len(rules) > 20
     assert rules.keys() >= OVER_READS
     assert {"DML-BUFFER-Strides-extent", "DML-TILE-Repeats-null", "DML-BUFFER-Strides-overlap"} <= set(rules)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from copy import deepcopy
 from random import Random
 
 import pytest
@@ -16,9 +15,10 @@ from dml_tile.findings import Basis, Severity
 from dml_tile.rules.tile_findings import blocks_creation
 from tests.helpers.operator_figures import Compared, Figures, compared, figures, shortfalls, tally
 from tests.helpers.recorded_answers import S_OK
+from tests.recorder import operator_draws
 from tests.recorder.operator_bases import BASES, FOUR, NOT_NULL
-from tests.recorder.operator_draws import FAULTS, TIED, Faults, draw, line, sweep, valid
-from tests.recorder.operator_limits import LIMITS, at_a_limit
+from tests.recorder.operator_draws import TIED, Faults, draw, line, sweep, valid
+from tests.recorder.operator_limits import changes
 from tests.recorder.releases import RELEASES, Release
 from tests.recorder.runtime import answered_operators
 from tests.recorder.stand_in import why_not_buildable
@@ -50,10 +50,11 @@ def test_a_valid_descriptor_of_each_operator_is_accepted_at_each_level_that_has_
             assert not any(map(blocks_creation, check(desc, level, against="runtime"))), desc
 
 
-@pytest.mark.parametrize("count", [200, pytest.param(1000, marks=pytest.mark.long)])
-@pytest.mark.parametrize("kinds", [FAULTS, LIMITS])
-def test_no_descriptor_is_drawn_that_a_rule_guards_the_runtime_against(kinds: Faults, count: int) -> None:
-    for drawn in draw(count, "4", LEVEL, kinds):
+def test_no_descriptor_is_drawn_that_a_rule_guards_the_runtime_against(monkeypatch: pytest.MonkeyPatch) -> None:
+    gather = operators()[67]
+    monkeypatch.setattr(operator_draws, "operators", lambda: {67: gather})
+    beyond: Faults = {"count": lambda random, _, fields: fields.update(Axis=0, IndexDimensions=random.choice((1, 2)))}
+    for drawn in draw(50, "4", LEVEL, beyond):
         findings = check(OperatorDesc.model_validate(drawn["desc"]), LEVEL)
         assert not [each for each in findings if each.basis == Basis.INFERRED and each.severity is Severity.ERROR]
 
@@ -66,11 +67,9 @@ def test_the_sweep_has_each_type_and_dimension_count_of_each_group() -> None:
 
 
 def test_each_field_has_values_at_its_limits_and_beyond() -> None:
-    gather, random = operators()[67], Random(1)
+    gather = operators()[67]
     one = valid(gather, LEVEL, Random(1))
-    given = [deepcopy(one) for _ in range(1000)]
-    for each in given:
-        at_a_limit(random, gather, each)
+    given = [one | change for change in changes(gather, one)]
     for field in gather.fields:
         changed = [each[field.name] for each in given]
         if field.is_tensor:
