@@ -27,11 +27,6 @@ def test_a_claim_is_shown_once_for_each_seed_and_within_a_count() -> None:
     assert list(claim.commands()) == [["lives", "--count", "500", "--seed", seed] for seed in ("3", "4")]
     assert list(claim.commands(20)) == [["lives", "--count", "20", "--seed", "3"]]
     assert list(claim.commands(1000)) == [["lives", "--count", "500", "--seed", "3"]]
-    assert claim.row() == "| Equal | `python tests/recorder lives --count 500 --seed 3`, and with the seeds up to 4 |"
-    assert (
-        Claim("Equal", "lives", (3, 9)).row()
-        == "| Equal | `python tests/recorder lives --seed 3`, and with the seed 9 |"
-    )
 
 
 def test_the_command_runs_each_claim_and_fails_with_any(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
