@@ -172,7 +172,7 @@ def _tallied(rows: Sequence[Row]) -> tuple[Counts, list[Compared]]:
 def described(releases: Sequence[Release], options: Namespace) -> int:
     """Ask about what ONNX Runtime's provider creates of onnx's node tests and of random nodes, and compare.
 
-    So are the graphs compared that it compiles of the tests' models.
+    Does the same with the graphs that the provider compiles of the tests' models.
     """
     rng, nodes = Random(options.seed), [*described_nodes()]
     nodes += [varied(rng.choice(nodes), rng) for _ in range(options.count)]
