@@ -55,7 +55,7 @@ def agreed(
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.exhaustive] * (i % 8 > 0)) for i, name in enumerate(BASES)]
+    "name", [pytest.param(name, marks=[pytest.mark.exhaustive] * (i % 16 > 0)) for i, name in enumerate(BASES)]
 )
 def test_each_operator_has_a_definition_of_its_fields(name: str) -> None:
     base, struct = BASES[name], f"DML_{name}_OPERATOR_DESC"
