@@ -23,7 +23,7 @@ from tests.helpers.check_files import TILE
 from tests.helpers.command_line import bash
 from tests.helpers.dxdispatch_models import model, write_file, zeros
 from tests.helpers.forks import python
-from tests.helpers.ir_models import MODELS, burn_tile
+from tests.helpers.ir_models import burn_tile
 
 pytestmark = pytest.mark.long
 
@@ -130,32 +130,6 @@ def test_a_hangup_that_nohup_ignores_stays_ignored(tmp_path: Path) -> None:
         writer.write(json.dumps(TILE).encode())
         writer.close()
         assert process.communicate(timeout=60)[0].startswith(b"a.json: accepted")
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_the_reading_child_ends_with_its_parent(tmp_path: Path, number: signal.Signals) -> None:
-    program = f"""
-import os, signal, sys
-from contextlib import closing
-from pathlib import Path
-from dml_tile.readers.model_names import KnownShapes
-from dml_tile.readers.sandbox.parent import ModelReader
-with closing(ModelReader(KnownShapes())) as reader:
-    reader.parts(Path({str(MODELS / "burn_tile.ir.xml")!r}))
-    print(reader._process.pid, flush=True)
-    signal.pause()
-"""
-    process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
-    assert process.stdout is not None
-    child = int(process.stdout.readline())
-    process.send_signal(number)
-    process.wait(60)
-    process.stdout.close()
-    status = Path(f"/proc/{child}/stat")
-    deadline = time.monotonic() + 10
-    while status.exists() and status.read_text().rpartition(")")[2].split()[0] != "Z":
-        assert time.monotonic() < deadline, "it lives on"
-        time.sleep(0.01)
 
 
 @pytest.mark.parametrize("arguments", [*COMMANDS.values(), ("check", "tile.json", "--baseline")], ids=" ".join)

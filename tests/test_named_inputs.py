@@ -22,17 +22,16 @@ def sources(result: Any) -> list[str]:
 # Lists of files
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "a.json\nsub dir/é.json\n".encode(),
-        "a.json\r\n\r\nsub dir/é.json\r\na.json".encode(),
-        "a.json\0sub dir/é.json\0".encode(),
-        "\ufeffa.json\nsub dir/é.json".encode(),
-        "a.json\r\nsub dir/é.json\r\n".encode("utf-16"),
-    ],
-    ids=["lines", "Windows' lines, blank and repeated ones", "NUL", "a mark", "PowerShell's"],
-)
+LISTS = {
+    "lines": "a.json\nsub dir/é.json\n".encode(),
+    "Windows' lines, blank and repeated ones": "a.json\r\n\r\nsub dir/é.json\r\na.json".encode(),
+    "NUL": "a.json\0sub dir/é.json\0".encode(),
+    "a mark": "\ufeffa.json\nsub dir/é.json".encode(),
+    "PowerShell's": "a.json\r\nsub dir/é.json\r\n".encode("utf-16"),
+}
+
+
+@pytest.mark.parametrize("text", LISTS.values(), ids=LISTS)
 @pytest.mark.parametrize("is_piped", [False, True])
 def test_the_files_of_a_list_are_checked(check: Call, text: bytes, is_piped: bool) -> None:
     write("a.json", TILE)

@@ -15,7 +15,6 @@ from dml_tile.errors import OutputError
 from tests.helpers.check_files import BAD, INT64, TILE, write
 from tests.helpers.command_line import Call
 from tests.helpers.paths import EXAMPLES, ROOT
-from tests.helpers.plugin_runs import OTHERS, without
 
 pytestmark = pytest.mark.long
 
@@ -40,7 +39,7 @@ import os, pkgutil, signal, sys
 import dml_tile
 assert sys.modules["resource"] is None and not hasattr(os, "fork") and not hasattr(signal, "SIGALRM")
 for module in pkgutil.walk_packages(dml_tile.__path__, "dml_tile."):
-    if module.name not in ("dml_tile.__main__", "dml_tile.pytest_plugin"):
+    if module.name != "dml_tile.__main__":
         __import__(module.name)
 for name in dml_tile.__all__:
     getattr(dml_tile, name)
@@ -94,25 +93,6 @@ def test_a_command_does_the_same(arguments: list[str], call: Call) -> None:
     done = python("-m", "dml_tile", *arguments)
     assert (done.stdout, done.stderr, done.returncode) == (expected.stdout, expected.stderr, expected.exit_code)
     assert {path: path.read_bytes() for path in Path().glob("out.*")} == outputs
-
-
-PLUGIN: Final = """
-import pytest
-from dml_tile import DmlError, TileOperatorDesc, require
-
-@pytest.mark.dml(targets=["windows-11-21h2", "6_4"])
-def test_a_tile():
-    desc = TileOperatorDesc.from_input(data_type="FLOAT32", sizes=[2], repeats=[3])
-    require(desc)
-"""
-
-
-def test_the_plugin_runs_tests(tmp_path: Path) -> None:
-    (tmp_path / "test_it.py").write_text(PLUGIN)
-    done = python(
-        "-m", "pytest", "-q", *without(*OTHERS), "-p", "no:cacheprovider", "--rootdir", str(tmp_path), str(tmp_path)
-    )
-    assert "2 passed" in done.stdout, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("encoding", ["cp1252", "cp437", "cp1252:strict", "ascii"])
