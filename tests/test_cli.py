@@ -187,10 +187,7 @@ def test_explain_takes_the_first_words_of_rules_and_prints_what_each_says(call: 
     assert "ORT-CPU-preferred\n  At least one input must be" in call("explain", "ORT").stdout
 
 
-CODES = [code for code in HRESULT if code]
-
-
-@pytest.mark.parametrize("code", CODES, ids=lambda code: code.name)
+@pytest.mark.parametrize("code", [code for code in HRESULT if code], ids=lambda code: code.name)
 def test_explain_says_what_returns_a_result_and_what_to_do_next(call: Call, code: HRESULT) -> None:
     printed = call("explain", code.name).stdout
     signed = str(code - 2**32)

@@ -48,7 +48,6 @@ ALL_RULES = "dml_tile.checks.catalogue dml_tile.rules.device dml_tile.rules.oper
 REFUSALS = "dml_tile.lowering.lower dml_tile.readers.refusals dml_tile.checks.baseline"
 GRAPHS_AND_CAPTURES = "dml_tile.descriptors.graph dml_tile.rules.capture dml_tile.readers.captured_line"
 OPERATORS = "dml_tile.descriptors.operator dml_tile.dxdispatch.model dml_tile.back_ends.dialects"
-LOWERS = "dml_tile.lowering.lower dml_tile.back_ends.dialects"
 
 
 @pytest.mark.parametrize(
@@ -62,7 +61,8 @@ LOWERS = "dml_tile.lowering.lower dml_tile.back_ends.dialects"
                f"tomllib {MODELS_OF_ONNX} {ALL_RULES} {REFUSALS} {GRAPHS_AND_CAPTURES} {OPERATORS}"),
               ("model.json", "6_2", "dml_tile.dxdispatch.model",
                f"{MODELS_OF_ONNX} {ALL_RULES} {REFUSALS} {GRAPHS_AND_CAPTURES}"),
-              ("model.json", "windows-11-21h2", LOWERS, f"{MODELS_OF_ONNX} {GRAPHS_AND_CAPTURES}"),
+              ("model.json", "windows-11-21h2", "dml_tile.lowering.lower dml_tile.back_ends.dialects",
+               f"{MODELS_OF_ONNX} {GRAPHS_AND_CAPTURES}"),
               ("capture.jsonl", "6_2", "dml_tile.rules.capture", MODELS_OF_ONNX),
           ) for form in ("text", "concise")),
     ],

@@ -244,7 +244,7 @@ def test_json_lines_and_what_directml_refuses_are_printed_the_same_again() -> No
 
 
 CLASSIFIER = EXAMPLES / "models" / "classifier.onnx"
-NEGATIVE = TILE | {"Repeats": [-1]}
+NEGATIVE = [TILE, TILE | {"Repeats": [-1]}]
 GRAPH = {"InputCount": 1, "OutputCount": 1}
 
 
@@ -255,11 +255,7 @@ GRAPH = {"InputCount": 1, "OutputCount": 1}
         ("--lang cpp --namespace a:: -", TILE, "--namespace: '' is no identifier"),
         ("--lang json --name a -", TILE, "--name: it is for cpp and python, not json"),
         ("--lang python --namespace a -", TILE, "--namespace: it is for cpp, not python"),
-        (
-            "--lang cpp -",
-            [TILE, NEGATIVE],
-            "dml-tile: -:1:129#/1: Repeats[0] is -1; an integer from 0 to 4294967295 was expected",
-        ),
+        ("--lang cpp -", NEGATIVE, "-:1:129#/1: Repeats[0] is -1; an integer from 0 to 4294967295 was expected"),
         ("--lang cpp -", [{"Type": "GEMM", "Desc": None}, 7], "dml-tile: -:1:34#/1: 7 was provided, but a tile"),
         ("--lang cpp -", "{", "dml-tile: -:1:1: unreadable JSON: EOF"),
         ("--lang cpp -", f"{json.dumps(TILE)}\n{{\n", "dml-tile: -:2: unreadable JSON: EOF"),
@@ -277,11 +273,7 @@ GRAPH = {"InputCount": 1, "OutputCount": 1}
         ("--lang python --via ort MODEL", None, "--via ort --lang json"),
         ("--lang cpp --via ort --graph MODEL", None, "--graph: it is for json"),
         ("--lang json --via ort --dim x=1 MODEL", None, "names a dimension 'x'"),
-        (
-            "--lang json --via ort -t onnxruntime-directml-1.11.1 MODEL",
-            None,
-            "opset 22: onnxruntime 1.11 loads up to 16",
-        ),
+        ("--lang json --via ort -t onnxruntime-directml-1.11 MODEL", None, "opset 22: onnxruntime 1.11 loads up to 16"),
     ],
 )
 def test_nothing_is_printed_where_an_option_or_a_part_is_wrong(

@@ -16,6 +16,7 @@ from io import FileIO, RawIOBase
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from dml_tile.checks.catalogue import RULES
@@ -94,11 +95,6 @@ def test_a_signal_that_comes_while_modules_are_imported_ends_a_command_in_silenc
     assert process.returncode == -signal.SIGINT
 
 
-def sleeps(process: subprocess.Popen[bytes]) -> bool:
-    state, *_ = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
-    return state == "S"
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc tells what a process does")
 @pytest.mark.parametrize(("command", "number"), [*zip(["levels", "explain", "schema"], SIGNALS, strict=True)])
 def test_a_signal_ends_a_command_that_writes_to_nobody(tmp_path: Path, command: str, number: signal.Signals) -> None:
@@ -113,7 +109,7 @@ def test_a_signal_ends_a_command_that_writes_to_nobody(tmp_path: Path, command: 
     times_asleep = 0
     while times_asleep < 10:  # a second: it waits for whoever reads what it writes
         time.sleep(0.1)
-        times_asleep = times_asleep + 1 if sleeps(process) else 0
+        times_asleep = times_asleep + 1 if psutil.Process(process.pid).status() == psutil.STATUS_SLEEPING else 0
     process.send_signal(number)
     _, errors = process.communicate(timeout=60)
     os.close(unread)
@@ -304,12 +300,8 @@ def test_a_removed_current_folder_is_no_fault_of_the_output(
     elsewhere = tmp_path / "wrong.json"
     elsewhere.write_text(json.dumps(TILE | {"Repeats": [2]}))
     (tmp_path / "gone").mkdir()
-    ran = bash(
-        f"cd gone && rmdir ../gone && dml-tile {command.format(elsewhere=elsewhere)}",
-        tmp_path,
-        json.dumps(TILE).encode(),
-        starts_python=command == "check -",
-    )
+    words = f"cd gone && rmdir ../gone && dml-tile {command.format(elsewhere=elsewhere)}"
+    ran = bash(words, tmp_path, json.dumps(TILE).encode(), starts_python=command == "check -")
     assert ran.returncode == status
     assert told.format(elsewhere=elsewhere) in (ran.stdout + ran.stderr).decode()
     assert b"Traceback" not in ran.stderr

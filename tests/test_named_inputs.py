@@ -12,8 +12,6 @@ import pytest
 from tests.helpers.check_files import BAD, TILE, write
 from tests.helpers.command_line import Call
 
-LEVEL_RULE = "DML-TILE-OutputTensor-Sizes"
-
 
 def sources(result: Any) -> list[str]:
     return [one["source"] for one in json.loads(result.stdout)["sources"]]
@@ -137,7 +135,7 @@ def test_standard_input_has_the_name_of_a_file(check: Call) -> None:
 
 
 def test_standard_input_has_the_ignores_the_baseline_and_the_kind_of_its_name(check: Call) -> None:
-    write("pyproject.toml", f'[tool.dml-tile.per-file-ignores]\n"/old/*.json" = ["{LEVEL_RULE}"]\n')
+    write("pyproject.toml", '[tool.dml-tile.per-file-ignores]\n"/old/*.json" = ["DML-TILE-OutputTensor-Sizes"]\n')
     write("a.json", BAD)
     check("a.json", "--write-baseline", "base.json")
     text = json.dumps(BAD)

@@ -60,11 +60,8 @@ def test_the_examples_in_docstrings_are_true(module: str) -> None:
     assert found.failed == 0
 
 
-def test_the_package_is_typed() -> None:
+def test_the_package_is_typed_and_every_module_says_what_it_is_for() -> None:
     assert (PACKAGE / "py.typed").exists()
-
-
-def test_every_module_says_what_it_is_for() -> None:
     assert not [path for path in PACKAGE.rglob("*.py") if not path.read_text().startswith('"""')]
 
 

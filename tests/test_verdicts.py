@@ -15,14 +15,13 @@ import pytest
 from onnx import TensorProto
 
 from dml_tile.back_ends import BACK_ENDS
-from dml_tile.checking import check, require
+from dml_tile.checking import require
 from dml_tile.checks.judging import judged
 from dml_tile.checks.result import Result
 from dml_tile.checks.verdict import Verdict
 from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError
-from dml_tile.findings import Severity
 from dml_tile.readers.descriptors import read_document
 from dml_tile.readers.item import Item, item_of
 from dml_tile.readers.model_tile import DIALECTS, TileNode, tile_node
@@ -60,25 +59,6 @@ def test_a_result_has_the_positions_of_its_findings_and_not_the_text() -> None:
     assert (position.line, position == item.position(result.findings[0].path)) == (1, True)
     assert result.item.position("Repeats[0]") is None
     assert len(pickle.dumps(result)) < 2**13
-
-
-@pytest.mark.parametrize(
-    ("desc", "target", "severity", "hresult"),
-    [
-        (row("FLOAT64", [2], [2]), "6_4", Severity.WARNING, None),
-        (row("FLOAT64", [2], [2]), "5_0", Severity.WARNING, None),
-        (row("FLOAT64", [1] * 4, [1] * 4), "4_1", Severity.ERROR, "0x80070057"),  # nobody measured it
-        (row("INT64", [2], [2]), "4_0", Severity.ERROR, "0x80070057"),
-        (row("FLOAT32", [2], [2], RepeatsCount=3, Repeats=[2, 1, 1]), "6_4", Severity.ERROR, "0x80070057"),
-        (row("FLOAT32", [2], [2], Repeats=None), "6_4", Severity.ERROR, None),
-        (OperatorDesc(type=0x80000001, desc=GOOD), "6_4", Severity.NOTE, None),
-        (OperatorDesc(type=5000, desc=None), "6_4", Severity.ERROR, "0x80070057"),
-    ],
-)
-def test_a_finding_has_a_severity(desc: Any, target: str, severity: Severity, hresult: str | None) -> None:
-    findings = check(desc, target)
-    assert {finding.severity for finding in findings} == {severity}
-    assert {finding.hresult and finding.hresult.hex for finding in findings} == {hresult}
 
 
 def test_an_error_is_raised_for_warnings_and_not_for_notes() -> None:
