@@ -186,11 +186,6 @@ def test_a_type_that_an_adapter_lacks_is_left_to_another_provider(data_type: str
     assert BACK_ENDS[ORT].describe(request, "6_4").outcome is Outcome.TILE
 
 
-def test_each_back_end_and_outcome_has_its_cases() -> None:
-    assert {case[0] for case in DESCRIBED} == {case[0] for case in NOT_DESCRIBED} == set(BACK_ENDS)
-    assert {case[2] for case in NOT_DESCRIBED} == set(Outcome) - {Outcome.TILE}
-
-
 @pytest.mark.parametrize("against", ["documentation", "runtime", "both"])
 def test_a_back_end_s_descriptor_is_held_to_the_contract_that_was_asked_for(against: Against) -> None:
     request = asked("float64", [2], [2])

@@ -51,13 +51,6 @@ def rules(result: dict[str, Any]) -> list[str]:
     return [finding["rule"] for finding in result["findings"]]
 
 
-def test_how_to_fix_what_is_known_at_run_time_only_is_told_once(check: Call) -> None:
-    names = [save("a.onnx", inputs=[typed("x", ["batch", 3])]), save("b.onnx", inputs=[typed("x", [None, 3])])]
-    hint = "note: --dim NAME=SIZE and --input-shape INPUT=1,3,224,224 fix sizes that are known at run time only\n"
-    assert check(*names).stdout.count(hint) == 1
-    assert hint not in check(names[0], "--dim", "batch=2").stdout
-
-
 def test_directml_is_not_called_for_a_tile_that_its_specification_rules_out(check: Call) -> None:
     told = check(save("a.onnx", repeats=(1, -1))).stdout
     message = "ONNX Tile-13: repeats[1]: is -1; repeats must not contain negative values"
@@ -338,15 +331,6 @@ def test_the_advice_on_an_onnx_model_is_what_its_nodes_can_do_with_the_numbers(
         assert "ship DirectML" not in printed
     assert "--via ort" not in printed.partition("note:")[0]
     assert "leading sizes of 1" not in printed
-
-
-def test_no_note_leads_to_onnx_runtime_where_it_makes_no_device(check: Call) -> None:
-    save("a.onnx", inputs=[typed("x", ["N", 3])])
-    assert "--via ort what ONNX Runtime does" in check("a.onnx", "-t", "6_4").stdout
-    for targets in "4_0", "4_0,6_4":
-        printed = check("a.onnx", "-t", targets).stdout
-        assert "; ONNX Runtime makes no device at 4_0: `dml-tile device --via ort` says what to ship" in printed
-        assert ("--via ort what" in printed) == ("6_4" in targets)
 
 
 @pytest.mark.parametrize("via", BACK_ENDS)

@@ -150,12 +150,10 @@ def test_agreement_with_onnx_is_suspicious_where_onnxruntime_lists_the_test_as_f
 
 
 NOT_COMPARED: Final = {
-    "BiasAdd": "onnxruntime's CPU provider lacks the operator",
-    "BiasSplitGelu": "onnxruntime's CPU provider lacks the operator",
-    "FusedMatMulActivation": "onnxruntime's CPU provider lacks the operator",
-    "GroupNorm": "onnxruntime's CPU provider lacks the operator",
-    "NhwcConv": "onnxruntime's CPU provider lacks the operator",
-    "ImageScaler": "onnxruntime's CPU provider lacks the operator",
+    **dict.fromkeys(
+        ("BiasAdd", "BiasSplitGelu", "FusedMatMulActivation", "GroupNorm", "NhwcConv", "ImageScaler"),
+        "onnxruntime's CPU provider lacks the operator",
+    ),
     "GroupQueryAttention": "MULTIHEAD_ATTENTION1 is not executed",
     "RoiAlign-10": "ONNX's version 10 has no half_pixel, which DirectML's has",
     "NonZero": "its result is cut at a run",

@@ -354,11 +354,7 @@ def test_the_node_is_named_that_makes_the_input_unknown() -> None:
     for field, operator, advice in (
         ("DataType", "com.own.Magic", SAVE),
         # ONNX Runtime's own operators are known by the types of their inputs and outputs
-        (
-            "Sizes[0]",
-            "com.microsoft.Gelu",
-            "save the model with shapes, as onnxruntime.tools.symbolic_shape_infer does",
-        ),
+        ("Sizes[0]", "com.microsoft.Gelu", f"{SAVE}, as onnxruntime.tools.symbolic_shape_infer does"),
     ):
         text, domain = f"[g] m = {operator}(x); n = Relu(m); r = [1, 2]; y = Tile(n, r)", operator.rpartition(".")[0]
         found = tile_in(model(text, domains={domain: 1}))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import string
-import warnings
 from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any, Final
@@ -13,11 +12,11 @@ import numpy as np
 import onnx
 import pytest
 from onnx import ModelProto, TensorProto, numpy_helper
-from onnx.backend.test.case.node import collect_testcases
 
 from dml_tile.readers.model_names import KnownShapes
 from dml_tile.readers.model_tile import TileNode
 from dml_tile.readers.onnx.inference import DISTRUSTED, EQUATION
+from tests.helpers.described_nodes import node_tests
 from tests.helpers.onnx_graphs import model, nodes_of, tensor, tile_in, tile_node, typed
 
 HEADS: Final = [typed("q", ["B", "H", "L", 8]), *(typed(name, ["B", "H", "S", 8]) for name in ("k", "v"))]
@@ -81,14 +80,12 @@ def tiled_cases(rng: random.Random, quarter: int) -> Iterator[tuple[str, ModelPr
 
     With each come those sizes, and the outputs by their names. Some small inputs are constants.
     """
-    with warnings.catch_warnings(action="ignore"):
-        cases = [(case.name, case.model, case.data_sets) for case in collect_testcases()[quarter::4]]
-    for case, given, data_sets in cases:
-        if given is None or not data_sets:
+    for case, (given, runs, *_) in [*node_tests().items()][quarter::4]:
+        if not runs:
             continue
         made, sizes, kept = deepcopy(given), dict[str, int](), dict[str, Any]()
         graph = made.graph
-        for value, array in zip(given.graph.input, data_sets[0][0], strict=False):
+        for value, array in zip(given.graph.input, runs[0][0], strict=False):
             if not isinstance(array, np.ndarray | np.generic):
                 continue
             own = next(each for each in graph.input if each.name == value.name)
@@ -101,7 +98,7 @@ def tiled_cases(rng: random.Random, quarter: int) -> Iterator[tuple[str, ModelPr
                     dim.dim_param = f"{value.name}_{i}"
                     sizes[dim.dim_param] = size
         del graph.output[:]
-        for value, array in zip(given.graph.output, data_sets[0][1], strict=False):
+        for value, array in zip(given.graph.output, runs[0][1], strict=False):
             if isinstance(array, np.ndarray | np.generic):
                 ones, tiled = f"{value.name}_ones", f"{value.name}_tiled"
                 graph.initializer.append(tensor(ones, [1] * np.ndim(array)))

@@ -7,17 +7,16 @@ import os
 import re
 import subprocess
 import sys
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from onnx.backend.test.case.node import collect_testcases
 
 from dml_tile.back_ends import placer
 from dml_tile.back_ends.kernels import cpu_kernels, version_of
 from dml_tile.back_ends.placement import Placement
+from tests.helpers.described_nodes import node_tests
 from tests.helpers.onnx_graphs import placed
 
 RELEASE: Final = "1.24.4"
@@ -97,8 +96,7 @@ def test_the_cpu_providers_kernels_are_those_of_the_release(run: Callable[..., A
 def test_each_operator_without_a_kernel_and_each_limit_of_onnxs_node_models_is_foretold(
     run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with warnings.catch_warnings(action="ignore"):
-        models: dict[str, Any] = {case.name: case.model for case in collect_testcases() if case.model is not None}
+    models: dict[str, Any] = {name: case.model for name, case in node_tests().items()}
     assert len(models) > 1500
     for name, made in models.items():
         (tmp_path / f"{name}.onnx").write_bytes(made.SerializeToString())

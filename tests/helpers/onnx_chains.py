@@ -9,7 +9,6 @@ from __future__ import annotations
 import random
 import re
 import sys
-import warnings
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -21,7 +20,6 @@ import numpy as np
 import onnx
 import onnxruntime
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
-from onnx.backend.test.case.node import collect_testcases
 
 from dml_tile.back_ends import BACK_ENDS
 from dml_tile.checks.judging import judged
@@ -34,6 +32,7 @@ from dml_tile.readers.model_names import KnownShapes
 from dml_tile.readers.model_tile import TileNode
 from dml_tile.readers.onnx.folding import MAX_COMPUTED_ELEMENTS, is_computed
 from dml_tile.readers.onnx.nodes import Node
+from tests.helpers.described_nodes import node_tests
 from tests.helpers.onnx_graphs import computed, constant, folded_in, model, node, nodes_of, tile_node, typed
 
 NEWEST_OPSET: Final = 24
@@ -299,12 +298,10 @@ def operator_chains(rng: random.Random, share: float) -> Iterator[ModelProto]:
     """Yield a chain through each of a share of onnx's own test cases of one node that takes and gives tensors."""
     if not share:
         return
-    with warnings.catch_warnings(action="ignore"):
-        cases = [(case.model, case.data_sets) for case in collect_testcases()]
-    for case, data_sets in cases:
-        if case is None or not data_sets or len(case.graph.node) != 1 or rng.random() >= share:
+    for case, runs, *_ in node_tests().values():
+        if not runs or len(case.graph.node) != 1 or rng.random() >= share:
             continue
-        inputs, outputs = data_sets[0]
+        inputs, outputs = runs[0]
         (node,) = case.graph.node
         tensors = [*inputs, *outputs]
         is_random = node.op_type == "Dropout" and len(node.input) > 2
@@ -346,9 +343,8 @@ def compare(model: ModelProto, figures: Figures, folder: Path) -> None:
     constants = {tensor.name for tensor in graph.initializer}
     is_folded = all(node.input[1] in constants for node in graph.node if node.name == "T")
     figures.folded_by_onnxruntime += is_folded
-    chain = (
-        f"{' '.join(node.op_type for node in model.graph.node)} of {[*map(_size, whole.type.tensor_type.shape.dim)]}"
-    )
+    sizes = [dim.dim_param or dim.dim_value or None for dim in whole.type.tensor_type.shape.dim]
+    chain = f"{' '.join(node.op_type for node in model.graph.node)} of {sizes}"
     runs = KnownShapes(input_shapes={"x": x.shape})
     unsized, sized = (
         {part.pointer: part for part in nodes_of(model, known_shapes) if isinstance(part, TileNode)}
@@ -376,10 +372,6 @@ def compare(model: ModelProto, figures: Figures, folder: Path) -> None:
         figures.followed += not folded and name not in kept
         if folded_in_runs[name] != folded:
             figures.wrong.append(f"{chain}: with sizes, {name} is called folded: {folded_in_runs[name]!r}")
-
-
-def _size(dim: Any) -> Any:
-    return dim.dim_param or dim.dim_value or None
 
 
 def compare_verdicts(model: ModelProto, figures: Figures, rng: random.Random) -> None:
