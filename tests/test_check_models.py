@@ -492,6 +492,7 @@ def test_tiles_of_models_that_are_refused_or_unknown_say_once_as_what_they_were_
         printed = check(*names, *options).stdout
         note = next((line for line in printed.splitlines() if line.startswith(said)), "")
         assert (printed.count(said), note.count("makes no device")) == (times, below), names
+        assert ("--via ort what" in note) == (times > below), names
 
 
 def test_a_tile_that_a_back_end_always_refuses_names_the_back_end(check: Call) -> None:
