@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from typing import Any
 
 from dml_tile.back_ends import BackEnd
 from dml_tile.back_ends.deployment import NO_GRAPHS
@@ -17,59 +17,31 @@ from dml_tile.directml.targets import (
     packaged_directml,
 )
 from dml_tile.findings import apply_rules
-from dml_tile.input_errors import Record
 from dml_tile.rules.device import EXPORT_RULES, Creation
 
 
-class DeviceOutput(Record):
-    """A line of the output of `dml-tile device --format json`: whether a target has a device."""
+def device_at(target: Target, via: BackEnd | None = None) -> dict[str, Any]:
+    """Return whether a target has a device, as a record of JSON, which device_output.schema.json describes.
 
-    target: str
-    feature_level: str = Field(examples=["2_0"])
-    """The feature level of the target's DirectML."""
-    directml: str
-    """The DirectML that is asked for the device, and where it comes from."""
-    via: str
-    """The back end that asks for the device; empty for an application itself."""
-    release: str | None
-    """The release of ONNX Runtime that runs there; null without one."""
-    created: bool
-    """Whether the device comes into being, with the interfaces that its owner needs."""
-    needed: str | None
-    """The lowest feature level that is taken; null if any is."""
-    built_with: str | None
-    """The DirectML that the release was built with, which has all operators that it creates; null without a release."""
-    hresult: str | None
-    """The error of DMLCreateDevice1 or QueryInterface; null if both succeed, or if DirectML has no DMLCreateDevice1."""
-    reason: str | None
-    """Why no device comes into being; null if one does."""
-    ship: str | None
-    """The DirectML to ship for a device; null if there is one."""
-    url: str | None
-    """The page of what the back end needs; null without one."""
-    note: str
-    """The inferred facts about the target; empty without any."""
-
-
-def device_at(target: Target, via: BackEnd | None = None) -> DeviceOutput:
-    """Return whether a target has a device; an application without a back end needs no feature level."""
+    An application without a back end needs no feature level.
+    """
     hresult, reason = _refusal(target, via) if via else (None, None)
     deployment = via.deployed(target) if via and via.places_nodes else None
-    return DeviceOutput(
-        target=target.name,
-        feature_level=target.feature_level.short,
-        directml=directml_of(target),
-        via=via.name if via else "",
-        release=version_text(deployment.release) if deployment else None,
-        created=not reason,
-        needed=via.minimum_level(target).short if via else None,
-        built_with=package_of(deployment.release).directml if deployment else None,
-        hresult=hresult.hex if hresult else None,
-        reason=reason,
-        ship=_what_to_ship(via, target) if via and reason else None,
-        url=via.device_page if via else None,
-        note=target.note,
-    )
+    return {
+        "target": target.name,
+        "feature_level": target.feature_level.short,
+        "directml": directml_of(target),
+        "via": via.name if via else "",
+        "release": version_text(deployment.release) if deployment else None,
+        "created": not reason,
+        "needed": via.minimum_level(target).short if via else None,
+        "built_with": package_of(deployment.release).directml if deployment else None,
+        "hresult": hresult.hex if hresult else None,
+        "reason": reason,
+        "ship": _what_to_ship(via, target) if via and reason else None,
+        "url": via.device_page if via else None,
+        "note": target.note,
+    }
 
 
 def _refusal(target: Target, via: BackEnd) -> tuple[HRESULT | None, str | None]:

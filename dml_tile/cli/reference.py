@@ -82,10 +82,10 @@ def device(
     answers = [device_at(target, back_end) for target in chosen]
     for answer in answers:
         if output_format == "json":
-            print_text(f"{answer.model_dump_json()}\n")
+            print_text(f"{json.dumps(answer, ensure_ascii=False, separators=(',', ':'))}\n")
         else:
             print_lines(console_of(), device_lines(answer))
-    raise typer.Exit(CLEAN if all(answer.created for answer in answers) else FINDINGS)
+    raise typer.Exit(CLEAN if all(answer["created"] for answer in answers) else FINDINGS)
 
 
 def explain(

@@ -12,14 +12,13 @@ import json
 import re
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
 from dml_tile import reports
-from dml_tile.checks.devices import DeviceOutput
 from dml_tile.descriptors.graph import ARRAYS, GraphDesc
 from dml_tile.descriptors.operator import KINDS, OperatorDesc, or_null, ref, spelling
 from dml_tile.descriptors.structs import c_names
@@ -52,7 +51,8 @@ _ENUMERATORS: Final = {data_type.name: _said_of(data_type) for data_type in Tens
 """Descriptions of enumerators, by their short names."""
 
 _SCHEMA_KEY: Final = {"type": "string", "description": "The JSON Schema that an editor checks this file by."}
-_OF_REPORTS: Final = Path(reports.__file__).with_name("check_output.schema.json")
+_OF_OUTPUTS: Final = Path(reports.__file__)
+"""The module beside which the schemas of outputs are files."""
 _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 
@@ -65,13 +65,13 @@ def schemas() -> dict[str, Schema]:
         "dml_operator_desc": operator_schema(),
         "dml_graph_desc": graph_schema(),
         "dxdispatch_model": model_schema(),
-        "device_output": _generated(DeviceOutput, "serialization"),
     }
     written = {
         name: {"$schema": _DIALECT, "$id": f"urn:dml-tile:{name}", **_for_editors(schema)}
         for name, schema in made.items()
     }
-    return written | {"check_output": json.loads(_OF_REPORTS.read_text("utf-8"))}
+    outputs = {name: _OF_OUTPUTS.with_name(f"{name}.schema.json") for name in ("device_output", "check_output")}
+    return written | {name: json.loads(file.read_text("utf-8")) for name, file in outputs.items()}
 
 
 def graph_schema() -> Schema:
@@ -151,8 +151,8 @@ class _Generator(GenerateJsonSchema):
         return made
 
 
-def _generated(model: type[BaseModel], mode: Literal["validation", "serialization"] = "validation") -> Schema:
-    return model.model_json_schema(by_alias=True, mode=mode, schema_generator=_Generator)
+def _generated(model: type[BaseModel]) -> Schema:
+    return model.model_json_schema(by_alias=True, schema_generator=_Generator)
 
 
 def _with_flat_tensors(model: type[BaseModel]) -> Schema:

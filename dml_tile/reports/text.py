@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from dml_tile.back_ends.described_node import NodePlace
     from dml_tile.back_ends.placement import Crossing, Reason
     from dml_tile.checks.catalogue import ResultCode
-    from dml_tile.checks.devices import DeviceOutput
     from dml_tile.checks.placements import ModelNodes
     from dml_tile.readers.item import Item
     from dml_tile.readers.model_tile import UnknownField
@@ -215,22 +214,24 @@ _RETURNS: Final = {
 """The call that returns the error in place of a device, in words."""
 
 
-def device_lines(answer: DeviceOutput) -> Iterator[Line]:
-    """Yield whether a device comes into being at a target as lines of text, for ``device``."""
-    is_a_level = answer.target.partition("+")[0] == answer.feature_level
-    at = answer.target if is_a_level else f"{answer.target} ({answer.feature_level})"
-    via = f" via {answer.via}" if answer.via else ""
-    yield Line(0, (at, "bold"), f"{via}: ", ("device", "green") if answer.created else ("no device", "red"))
-    yield Line(2, answer.directml)
-    if answer.note:
-        yield Line(2, (f"note: {answer.note}", "dim"))
-    if answer.release and answer.needed:
-        since = f"a device comes from DirectML {first_directml(FeatureLevel.parse(answer.needed))} on"
-        yield Line(2, f"{since}; {answer.release} was built with {answer.built_with}, which has all of its operators")
-    if answer.reason:
-        yield Line(2, f"{_RETURNS.get(answer.hresult or '', '')}{answer.reason}")
-        yield Line(2, (answer.url or "", "blue"))
-        yield Line(2, ("try: ", "green"), answer.ship or "")
+def device_lines(answer: Mapping[str, Any]) -> Iterator[Line]:
+    """Yield whether a device comes into being at a target, a record of JSON, as lines of text, for ``device``."""
+    is_a_level = answer["target"].partition("+")[0] == answer["feature_level"]
+    at = answer["target"] if is_a_level else f"{answer['target']} ({answer['feature_level']})"
+    via = f" via {answer['via']}" if answer["via"] else ""
+    yield Line(0, (at, "bold"), f"{via}: ", ("device", "green") if answer["created"] else ("no device", "red"))
+    yield Line(2, answer["directml"])
+    if answer["note"]:
+        yield Line(2, (f"note: {answer['note']}", "dim"))
+    if answer["release"] and answer["needed"]:
+        since = f"a device comes from DirectML {first_directml(FeatureLevel.parse(answer['needed']))} on"
+        yield Line(
+            2, f"{since}; {answer['release']} was built with {answer['built_with']}, which has all of its operators"
+        )
+    if answer["reason"]:
+        yield Line(2, f"{_RETURNS.get(answer['hresult'] or '', '')}{answer['reason']}")
+        yield Line(2, (answer["url"] or "", "blue"))
+        yield Line(2, ("try: ", "green"), answer["ship"] or "")
 
 
 def _sentence_of(rule_id: str) -> str:
