@@ -11,7 +11,7 @@ from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema, mod
 from pydantic_core import PydanticCustomError
 
 from dml_tile.descriptors.operator import UNKNOWN_STRUCT, OperatorDesc
-from dml_tile.descriptors.structs import Enumerator, Ordered, Struct, left_out
+from dml_tile.descriptors.structs import Enumerator, Struct, left_out, ordered
 from dml_tile.descriptors.tile import UINT, UINT64, TileOperatorDesc
 from dml_tile.directml.enums import GraphEdgeType, GraphNodeType, OperatorType
 from dml_tile.directml.operators import operator_named
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 NODE_TYPE: Final = Enumerator(GraphNodeType.__members__, "DML_GRAPH_NODE_TYPE_")
 EDGE_TYPE: Final = Enumerator(GraphEdgeType.__members__, "DML_GRAPH_EDGE_TYPE_")
-_ENTRIES: Final = Ordered("a list or a tuple")
+_ENTRIES: Final = ordered("a list or a tuple")
 
 
 class _GraphPart(Struct):

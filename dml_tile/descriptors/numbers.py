@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, SupportsIndex
 from pydantic import Field as ModelField
 from pydantic import (
     GetCoreSchemaHandler,
+    GetPydanticSchema,
     PlainSerializer,
     PlainValidator,
     SerializeAsAny,
@@ -40,20 +41,17 @@ def _float(value: Any, format_: str = "f") -> float:
     return number
 
 
-class _Float:
-    """Annotation of a FLOAT's field, which refuses values that are no numbers or too large."""
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.union_schema(
-            [
-                core_schema.float_schema(strict=True, ge=-_FLOAT_MAX, le=_FLOAT_MAX),
-                core_schema.no_info_plain_validator_function(_float),
-            ],
-            mode="left_to_right",
-            custom_error_type="float32",
-            custom_error_message="Input should be {expected}",
-            custom_error_context={"expected": _NUMBER_OF.format("FLOAT", "3.4028235e38")},
-        )
+def _schema_of_float(source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+    return core_schema.union_schema(
+        [
+            core_schema.float_schema(strict=True, ge=-_FLOAT_MAX, le=_FLOAT_MAX),
+            core_schema.no_info_plain_validator_function(_float),
+        ],
+        mode="left_to_right",
+        custom_error_type="float32",
+        custom_error_message="Input should be {expected}",
+        custom_error_context={"expected": _NUMBER_OF.format("FLOAT", "3.4028235e38")},
+    )
 
 
 _NUMBER_OF: Final = 'a {0} (a number from -{1} to {1}, "Infinity", "-Infinity" or "NaN")'
@@ -113,7 +111,7 @@ INT = Annotated[int, ModelField(strict=True, ge=-(2**31), lt=2**31)]
 BOOL = SerializeAsAny[Annotated[INT, WrapValidator(_boolean)]]
 """True or False, or another integer that C holds."""
 _JSON_NUMBER: Final = PlainSerializer(_json_number, when_used="json")
-FLOAT = Annotated[float, _Float(), _JSON_NUMBER]
+FLOAT = Annotated[float, GetPydanticSchema(_schema_of_float), _JSON_NUMBER]
 """A float of 32 bits, as Python's; infinities and NaN may be words, as in JSON."""
 SCALAR = Annotated[Any, PlainValidator(_scalar), _JSON_NUMBER]
 """A DML_SCALAR_UNION."""

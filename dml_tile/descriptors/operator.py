@@ -25,7 +25,7 @@ from typing import (
 from pydantic import (
     BeforeValidator,
     GetCoreSchemaHandler,
-    GetJsonSchemaHandler,
+    GetPydanticSchema,
     TypeAdapter,
     ValidationError,
     model_validator,
@@ -34,7 +34,7 @@ from pydantic import Field as ModelField
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, core_schema
 
 from dml_tile.descriptors.numbers import BOOL, FLOAT, INT, SCALAR, SCALAR_BITS, ScaleBias, Size2D, number_of
-from dml_tile.descriptors.structs import JSON_DOCUMENT, Enumerator, Ordered, Struct
+from dml_tile.descriptors.structs import JSON_DOCUMENT, Enumerator, Struct, ordered
 from dml_tile.descriptors.tile import (
     DATA_TYPE,
     OPERATOR_TYPE,
@@ -198,7 +198,7 @@ def spelling(name: str) -> Enumerator:
 
 
 def _array_of(entry: Any) -> Any:
-    return Annotated[tuple[entry, ...], ModelField(fail_fast=True), Ordered("a list or a tuple")] | None
+    return Annotated[tuple[entry, ...], ModelField(fail_fast=True), ordered("a list or a tuple")] | None
 
 
 def _with_null_tensors(data: Any) -> Any:
@@ -304,42 +304,36 @@ def _unknown_names(operator: OperatorRow, names: Sequence[Any], data: Mapping[st
         yield InitErrorDetails(type=kind, loc=(str(name),), input=data[name])
 
 
-class _DescOfType:
-    """Annotation of ``OperatorDesc.desc``, which is read by the operator's type."""
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        tile = handler.generate_schema(TileOperatorDesc | None)
-        return core_schema.with_info_wrap_validator_function(
-            self._read,
-            tile,
-            serialization=core_schema.wrap_serializer_function_ser_schema(self._write, info_arg=True, schema=tile),
-        )
-
-    def __get_pydantic_json_schema__(self, schema: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        return handler(schema["schema"])
-
-    @staticmethod
-    def _read(value: Any, handler: core_schema.ValidatorFunctionWrapHandler, info: core_schema.ValidationInfo) -> Any:
-        if "type" not in info.data:  # it is wrong, and no fields are known
-            return None
-        kind = info.data["type"]
-        if kind == OperatorType.TILE or value is None or (operator := operators().get(kind)) is None:
-            return handler(value)
-        if isinstance(value, OperatorFields) and value.operator is operator:
-            return value
-        if isinstance(value, OperatorFields):
-            value = {field.name: value[field.name] for field in value.operator.fields}
-        if not isinstance(value, Mapping):
-            message = "Input should be an object with the fields of {struct}"
-            raise PydanticCustomError("dict_type", message, {"struct": operator.struct})
-        return read_fields(operator, value, JSON_DOCUMENT if info.mode == "json" else info.context)
-
-    @staticmethod
-    def _write(value: Any, handler: core_schema.SerializerFunctionWrapHandler, info: Any) -> Any:
-        if isinstance(value, OperatorFields):
-            return value.model_dump(mode=info.mode, by_alias=bool(info.by_alias))
+def _read_desc(value: Any, handler: core_schema.ValidatorFunctionWrapHandler, info: core_schema.ValidationInfo) -> Any:
+    if "type" not in info.data:  # it is wrong, and no fields are known
+        return None
+    kind = info.data["type"]
+    if kind == OperatorType.TILE or value is None or (operator := operators().get(kind)) is None:
         return handler(value)
+    if isinstance(value, OperatorFields) and value.operator is operator:
+        return value
+    if isinstance(value, OperatorFields):
+        value = {field.name: value[field.name] for field in value.operator.fields}
+    if not isinstance(value, Mapping):
+        message = "Input should be an object with the fields of {struct}"
+        raise PydanticCustomError("dict_type", message, {"struct": operator.struct})
+    return read_fields(operator, value, JSON_DOCUMENT if info.mode == "json" else info.context)
 
+
+def _write_desc(value: Any, handler: core_schema.SerializerFunctionWrapHandler, info: Any) -> Any:
+    if isinstance(value, OperatorFields):
+        return value.model_dump(mode=info.mode, by_alias=bool(info.by_alias))
+    return handler(value)
+
+
+def _schema_of_desc(source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+    tile = handler.generate_schema(TileOperatorDesc | None)
+    written = core_schema.wrap_serializer_function_ser_schema(_write_desc, info_arg=True, schema=tile)
+    return core_schema.with_info_wrap_validator_function(_read_desc, tile, serialization=written)
+
+
+_OF_TYPE: Final = GetPydanticSchema(_schema_of_desc, lambda schema, handler: handler(schema["schema"]))
+"""The annotation of ``OperatorDesc.desc``, which is read by the operator's type."""
 
 OperatorFieldsLike: TypeAlias = TileOperatorDesc | OperatorFields | Mapping[str, Any]
 """The fields of an operator's struct: by their names in C or in snake_case, or a tile."""
@@ -354,7 +348,7 @@ class OperatorDesc(Struct):
 
     type: Annotated[OperatorType | int, OPERATOR_TYPE]
     """DML_OPERATOR_TYPE."""
-    desc: Annotated[TileOperatorDesc | OperatorFields | None, _DescOfType()]
+    desc: Annotated[TileOperatorDesc | OperatorFields | None, _OF_TYPE]
     """The operator's struct, such as DML_TILE_OPERATOR_DESC, or null."""
 
     @model_validator(mode="before")

@@ -15,7 +15,7 @@ from functools import reduce
 from operator import methodcaller, or_
 from typing import Any, Final, Self
 
-from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, GetPydanticSchema
 from pydantic.alias_generators import to_pascal
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
@@ -102,28 +102,22 @@ def c_names(*structs: type[Struct]) -> dict[str, str]:
     return {name: str(field.alias) for struct in structs for name, field in struct.model_fields.items()}
 
 
-class AlsoReads:
-    """Annotation of a struct's field that is read in other spellings too; ``respell`` returns the struct's own.
+def also_reads(respell: Callable[[Any], Any], *substitutes: type[Struct]) -> GetPydanticSchema:
+    """Return the annotation of a struct's field that is read in other spellings; ``respell`` returns the struct's own.
 
     JSON in C names of the struct, or of one of ``substitutes``, which ``respell`` accepts in its place, is read within
     pydantic's core: converting it to Python's objects first takes half as long as reading it. Falls back to
     ``respell`` for other spellings and for errors, so that an input has the errors of this one way only.
     """
 
-    def __init__(self, respell: Callable[[Any], Any], *substitutes: type[Struct]) -> None:
-        self.respell = respell
-        self.substitutes = substitutes
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+    def schema(source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         struct = handler(source)
-        respelled = core_schema.no_info_before_validator_function(self.respell, struct)
-        others = [handler.generate_schema(other) for other in self.substitutes]
-        unread = core_schema.any_schema()
-        read = core_schema.union_schema([struct, *others, unread], mode="left_to_right")
+        respelled = core_schema.no_info_before_validator_function(respell, struct)
+        others = [handler.generate_schema(other) for other in substitutes]
+        read = core_schema.union_schema([struct, *others, core_schema.any_schema()], mode="left_to_right")
         return core_schema.json_or_python_schema(core_schema.chain_schema([read, respelled]), respelled)
 
-    def __get_pydantic_json_schema__(self, schema: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        return handler(schema["python_schema"])
+    return GetPydanticSchema(schema, lambda schema, handler: handler(schema["python_schema"]))
 
 
 def _written(value: object) -> object:
@@ -137,26 +131,25 @@ JSON_DOCUMENT: Final = object()
 """The context of a validation whose values come from a JSON document: it keeps to the spellings of the schemas."""
 
 
-class Unsigned:
-    """Annotation of an unsigned C integer's field. NumPy's integers become Python's; bool and floats are refused."""
+def unsigned(maximum: int) -> GetPydanticSchema:
+    """Return the annotation of an unsigned C integer's field.
 
-    def __init__(self, maximum: int) -> None:
-        self.maximum = maximum
+    NumPy's integers become Python's; bool and floats are refused.
+    """
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+    def schema(source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.union_schema(
             [
-                core_schema.int_schema(strict=True, ge=0, le=self.maximum),
-                core_schema.no_info_plain_validator_function(lambda value: _unsigned(value, self.maximum)),
+                core_schema.int_schema(strict=True, ge=0, le=maximum),
+                core_schema.no_info_plain_validator_function(lambda value: _unsigned(value, maximum)),
             ],
             mode="left_to_right",
             custom_error_type="unsigned",
             custom_error_message="Input should be an integer from 0 to {maximum}",
-            custom_error_context={"maximum": self.maximum},
+            custom_error_context={"maximum": maximum},
         )
 
-    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        return {"type": "integer", "minimum": 0, "maximum": self.maximum}
+    return GetPydanticSchema(schema, lambda schema, handler: {"type": "integer", "minimum": 0, "maximum": maximum})
 
 
 SEQUENCE: Final = "a list or a tuple of integers, or an array of one dimension"
@@ -173,22 +166,20 @@ def is_sequence(values: object) -> bool:
     return True
 
 
-class Ordered:
-    """Annotation of an array's field: a sequence is required, where pydantic itself takes sets too."""
+def ordered(expected: str = SEQUENCE) -> GetPydanticSchema:
+    """Return the annotation of an array's field: a sequence is required, where pydantic itself takes sets too."""
 
-    def __init__(self, expected: str = SEQUENCE) -> None:
-        self.expected = expected
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        array = handler(source)
-        return core_schema.json_or_python_schema(
-            array, core_schema.no_info_before_validator_function(self._require, array)
-        )
-
-    def _require(self, values: Any) -> Any:
+    def require(values: Any) -> Any:
         if type(values) is list or type(values) is tuple or is_sequence(values):
             return values
-        raise PydanticCustomError("tuple_type", f"Input should be {self.expected}")
+        raise PydanticCustomError("tuple_type", f"Input should be {expected}")
+
+    def schema(source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        array = handler(source)
+        checked = core_schema.no_info_before_validator_function(require, array)
+        return core_schema.json_or_python_schema(array, checked)
+
+    return GetPydanticSchema(schema)
 
 
 class Enumerator:

@@ -11,16 +11,16 @@ from pydantic import Field, TypeAdapter, model_validator
 
 from dml_tile.descriptors.structs import (
     SEQUENCE,
-    AlsoReads,
     DataTypes,
     Enumerator,
     Flags,
     OperatorTypes,
-    Ordered,
     Struct,
-    Unsigned,
+    also_reads,
     is_sequence,
     left_out,
+    ordered,
+    unsigned,
 )
 from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
 from dml_tile.directml.enums import (
@@ -69,11 +69,11 @@ TensorFlagsLike: TypeAlias = "SupportsIndex | str | Sequence[SupportsIndex | str
 IntegersLike: TypeAlias = "Sequence[SupportsIndex] | NDArray[np.integer[Any]]"
 """Several integers, Python's or NumPy's, or an array of them."""
 
-UINT = Annotated[int, Unsigned(UINT_MAX)]
+UINT = Annotated[int, unsigned(UINT_MAX)]
 """An integer from 0 to 2^32-1."""
-UINT64 = Annotated[int, Unsigned(UINT64_MAX)]
+UINT64 = Annotated[int, unsigned(UINT64_MAX)]
 """An integer from 0 to 2^64-1."""
-UINTS = Annotated[tuple[UINT, ...], Field(fail_fast=True), Ordered()]
+UINTS = Annotated[tuple[UINT, ...], Field(fail_fast=True), ordered()]
 """A sequence of UINTs. Reports the first wrong value only."""
 
 DATA_TYPE = DataTypes(TensorDataType.__members__, "DML_TENSOR_DATA_TYPE_")
@@ -203,7 +203,7 @@ def _nested_tensor(data: Any) -> Any:
     return nested(data)
 
 
-TENSOR = AlsoReads(_nested_tensor, BufferTensorDesc)
+TENSOR = also_reads(_nested_tensor, BufferTensorDesc)
 """Reads a tensor, its buffer alone, or its buffer's fields beside ``Type``."""
 
 
