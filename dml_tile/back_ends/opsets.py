@@ -33,7 +33,8 @@ def opset_advice(
     opset = _opset_of_all(model, deployment.release) if len(kinds) > 1 else None
     if opset is None:
         return None
-    there = [reason.placement for _, reason in place(_exported(model, opset), deployment)]
+    exported = replace(model, nodes=_at(model.nodes, opset), opsets={**model.opsets, "": opset})
+    there = [reason.placement for _, reason in place(exported, deployment)]
     now, then = (
         sum(placement is Placement.DIRECTML for placement in each)
         for each in ((reason.placement for _, reason in placed), there)
@@ -66,11 +67,6 @@ def _each(nodes: Sequence[ModelNode]) -> Iterator[ModelNode]:
                 yield node
             for graph in node.graphs:
                 yield from _each(graph)
-
-
-def _exported(model: LoadedModel, opset: int) -> LoadedModel:
-    """Return a model with the same operators at another opset."""
-    return replace(model, nodes=_at(model.nodes, opset), opsets={**model.opsets, "": opset})
 
 
 def _at(nodes: Sequence[ModelNode], opset: int) -> list[ModelNode]:

@@ -144,16 +144,14 @@ class NodeTable:
         here, there = Node(proto, proto.domain, opset), Node(proto, proto.domain, self.opset)
         versions = {schema and schema.since_version for schema in (here.schema, there.schema)}
         if opset is not None and not here.domain and len(versions) > 1:
-            self._set_apart(proto, opset)
+            self.set_apart(here)
 
     def set_apart(self, node: Node) -> None:
         """Keep a node's opset here and change its domain, so that onnx infers nothing."""
-        if node.opset is not None:
-            self._set_apart(node.proto, node.opset)
-
-    def _set_apart(self, proto: NodeProto, opset: int) -> None:
-        if not proto.doc_string:
-            self.put(proto, None)
-        if not self.is_apart(proto):
-            proto.domain = APART
-            self._opsets[proto.doc_string] = opset
+        if node.opset is None:
+            return
+        if not node.proto.doc_string:
+            self.put(node.proto, None)
+        if not self.is_apart(node.proto):
+            node.proto.domain = APART
+            self._opsets[node.proto.doc_string] = node.opset
