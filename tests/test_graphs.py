@@ -251,8 +251,12 @@ def test_a_constant_without_its_bytes_is_compiled_and_not_executed(against: Agai
     outputs = TWO.replace(nodes=[(constant(data=bytes(24)).nodes or ())[0]], intermediate_edges=[], input_edges=[])
     with pytest.raises(DmlError, match=r"OutputEdges\[0\]: it leads from a constant"):
         dispatched(outputs.replace(input_count=0, output_edges=[OUT.replace(from_node_index=0)]), [], 0, against)
-    for wrong in (constant(24, data=bytes(23)), constant(data_size=None, data=bytes(23))):
-        with pytest.raises(DmlError, match="23"):
+    for wrong, said in (
+        (constant(24, data=bytes(23)), "23 bytes were provided, but 24"),
+        (constant(24, data=bytes(1)), "1 byte was provided, but 24"),
+        (constant(data_size=None, data=bytes(23)), "23"),
+    ):
+        with pytest.raises(DmlError, match=said):
             dispatched(wrong, [], 48, against)
 
 

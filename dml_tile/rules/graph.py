@@ -297,7 +297,8 @@ def arrays_have_their_counts(view: GraphView, target: Target) -> Iterator[Violat
             yield Violation(array.c_name, f"{shown}, but {expected} were expected")
     for i, node in enumerate(entries_of(view.graph, "nodes")):
         if node is not None and node.data is not None and len(node.data) < (node.data_size or 0):
-            message = f"{plural(len(node.data), 'byte')} were provided, but {node.data_size} were expected"
+            were = "was" if len(node.data) == 1 else "were"
+            message = f"{plural(len(node.data), 'byte')} {were} provided, but {node.data_size} were expected"
             yield Violation(f"{_path('nodes', i)}.Data", message, basis=Basis.INFERRED)
 
 
