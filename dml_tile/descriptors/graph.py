@@ -7,8 +7,8 @@ from binascii import Error
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, Self, SupportsIndex, TypeAlias
 
-from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import Field, GetPydanticSchema, model_validator
+from pydantic_core import PydanticCustomError, core_schema
 
 from dml_tile.descriptors.operator import UNKNOWN_STRUCT, OperatorDesc
 from dml_tile.descriptors.structs import Enumerator, Struct, left_out, ordered
@@ -51,12 +51,13 @@ def _bytes(value: Any) -> bytes:
         raise PydanticCustomError("bytes", "Input should be bytes, or their text in base64") from None
 
 
-_Data = Annotated[
-    bytes,
-    PlainValidator(_bytes, json_schema_input_type=str),
-    PlainSerializer(lambda data: b64encode(data).decode(), when_used="json"),
-    WithJsonSchema({"type": "string", "contentEncoding": "base64"}),
-]
+_WRITTEN: Final = core_schema.plain_serializer_function_ser_schema(
+    lambda data: b64encode(data).decode(), when_used="json"
+)
+_BASE64: Final = GetPydanticSchema(
+    lambda source, handler: core_schema.no_info_plain_validator_function(_bytes, serialization=_WRITTEN),
+    lambda schema, handler: {"type": "string", "contentEncoding": "base64"},
+)
 
 
 class OperatorGraphNodeDesc(_GraphPart):
@@ -68,7 +69,7 @@ class OperatorGraphNodeDesc(_GraphPart):
     type: Annotated[GraphNodeType | int, NODE_TYPE] = Field(default=GraphNodeType.OPERATOR)
     operator: OperatorDesc | None
     """The descriptor of the IDMLOperator, or null."""
-    data: _Data | None = None
+    data: Annotated[bytes, _BASE64] | None = None
     """A constant's bytes, in JSON in base64; None where they are not known, as in a capture."""
     data_size: UINT64 | None = None
     """The number of a constant's bytes, by default that of its data."""
