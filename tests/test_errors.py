@@ -15,16 +15,6 @@ from dml_tile import errors
 from dml_tile.back_ends import back_end_named
 from dml_tile.checking import check
 from dml_tile.directml.enums import HRESULT
-from dml_tile.errors import (
-    ConfigError,
-    DialectError,
-    DmlError,
-    DmlTileError,
-    InputError,
-    OutputError,
-    RefusedModelError,
-    TargetError,
-)
 from dml_tile.findings import unreadable
 from tests.helpers.descriptors import page_tile
 
@@ -33,29 +23,29 @@ PACKAGE = Path(dml_tile.__file__).parent
 FINDINGS = check(page_tile(RepeatsCount=3))
 
 INSTANCES = (
-    DmlTileError("a reason"),
-    DmlError(FINDINGS),
-    DmlError(FINDINGS, "CreateOperator"),
-    DmlError(findings=FINDINGS, call="CreateOperator"),
-    RefusedModelError({"/a": FINDINGS}),
-    DialectError("ONNX Tile-13", "repeats", "is null"),
-    DialectError(dialect="ONNX Tile-13", field="repeats", message="is null"),
-    InputError([unreadable("/a", "b"), unreadable("", "c")]),
-    ConfigError("pyproject.toml", "a key"),
-    OutputError("a.json", "no space"),
-    TargetError("a reason"),
+    errors.DmlTileError("a reason"),
+    errors.DmlError(FINDINGS),
+    errors.DmlError(FINDINGS, "CreateOperator"),
+    errors.DmlError(findings=FINDINGS, call="CreateOperator"),
+    errors.RefusedModelError({"/a": FINDINGS}),
+    errors.DialectError("ONNX Tile-13", "repeats", "is null"),
+    errors.DialectError(dialect="ONNX Tile-13", field="repeats", message="is null"),
+    errors.InputError([unreadable("/a", "b"), unreadable("", "c")]),
+    errors.ConfigError("pyproject.toml", "a key"),
+    errors.OutputError("a.json", "no space"),
+    errors.TargetError("a reason"),
 )
 
 
-def tree(error: type[DmlTileError], depth: int = 0) -> list[tuple[int, str]]:
+def tree(error: type[errors.DmlTileError], depth: int = 0) -> list[tuple[int, str]]:
     """Each class below ``error``, with its depth, in the order of their definitions."""
     return [(depth, error.__name__), *(line for kind in error.__subclasses__() for line in tree(kind, depth + 1))]
 
 
 def test_the_overview_lists_every_exception_and_says_which_are_value_errors() -> None:
     overview = re.findall(r"^( *)[*+-] (\w+)( \(ValueError\))?", str(errors.__doc__), re.MULTILINE)
-    assert [(len(indent) // 2, name) for indent, name, _ in overview] == tree(DmlTileError)
-    value_errors = {kind.__name__ for kind in DmlTileError.__subclasses__() if issubclass(kind, ValueError)}
+    assert [(len(indent) // 2, name) for indent, name, _ in overview] == tree(errors.DmlTileError)
+    value_errors = {kind.__name__ for kind in errors.DmlTileError.__subclasses__() if issubclass(kind, ValueError)}
     assert {name for _, name, is_value_error in overview if is_value_error} == value_errors
 
 
@@ -67,17 +57,17 @@ def test_no_other_module_defines_a_public_exception() -> None:
 
 
 @pytest.mark.parametrize("error", INSTANCES, ids=lambda error: type(error).__name__)
-def test_errors_travel_between_processes(error: DmlTileError) -> None:
+def test_errors_travel_between_processes(error: errors.DmlTileError) -> None:
     arrived = pickle.loads(pickle.dumps(error))
     assert type(arrived) is type(error)
     assert (str(arrived), vars(arrived)) == (str(error), vars(error))
-    assert {type(error).__name__ for error in INSTANCES} == {name for _, name in tree(DmlTileError)}
+    assert {type(error).__name__ for error in INSTANCES} == {name for _, name in tree(errors.DmlTileError)}
 
 
 def test_a_dml_error_has_the_result_and_the_call_first() -> None:
-    assert DmlError(FINDINGS).hresult is HRESULT.E_INVALIDARG
-    assert str(DmlError(FINDINGS)).startswith("E_INVALIDARG 0x80070057\n  [DML-TILE-RepeatsCount]")
-    assert str(DmlError(FINDINGS, "CreateOperator")).startswith("CreateOperator: E_INVALIDARG")
+    assert errors.DmlError(FINDINGS).hresult is HRESULT.E_INVALIDARG
+    assert str(errors.DmlError(FINDINGS)).startswith("E_INVALIDARG 0x80070057\n  [DML-TILE-RepeatsCount]")
+    assert str(errors.DmlError(FINDINGS, "CreateOperator")).startswith("CreateOperator: E_INVALIDARG")
 
 
 @pytest.mark.parametrize("value", [1, "x", object()])

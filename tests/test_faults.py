@@ -28,13 +28,7 @@ from tests.helpers.ir_models import burn_tile
 
 pytestmark = pytest.mark.long
 
-COMMANDS = {
-    "check": ("check",),
-    "lower": ("lower",),
-    "show": ("show",),
-    "run": ("run",),
-    "emit": ("emit", "--lang", "json"),
-}
+COMMANDS = {name: (name,) for name in ("check", "lower", "show", "run")} | {"emit": ("emit", "--lang", "json")}
 """The commands that read a file, with the options that each must have."""
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -126,6 +120,26 @@ def test_a_hangup_that_nohup_ignores_stays_ignored(tmp_path: Path) -> None:
         writer.write(json.dumps(TILE).encode())
         writer.close()
         assert process.communicate(timeout=60)[0].startswith(b"a.json: accepted")
+
+
+READS_A_MODEL = """
+import subprocess, sys
+from dml_tile.readers.model_names import KnownShapes
+from dml_tile.readers.sandbox.child import Order
+command = [sys.executable, "-m", "dml_tile.readers.sandbox.child"]
+subprocess.run(command, input=Order("m.xml", "OpenVINO", KnownShapes(), 60, 2**32).line())
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux's kernel tells the process that its parent has ended")
+def test_the_process_that_reads_a_model_ends_with_its_parent(tmp_path: Path) -> None:
+    pytest.importorskip("openvino")
+    with reading(tmp_path, pipe="m.xml", python=[sys.executable, "-c", READS_A_MODEL]) as (process, _):
+        (child,) = psutil.Process(process.pid).children()
+        process.kill()
+        process.communicate(timeout=60)
+        _, left = psutil.wait_procs([child], timeout=10)
+        assert all(each.status() == psutil.STATUS_ZOMBIE for each in left)
 
 
 @pytest.mark.parametrize("arguments", [*COMMANDS.values(), ("check", "tile.json", "--baseline")], ids=" ".join)
