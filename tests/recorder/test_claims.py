@@ -31,7 +31,6 @@ def test_a_claim_is_shown_once_for_each_seed_and_within_a_count() -> None:
 
 def test_the_command_runs_each_claim_and_fails_with_any(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tests.recorder.releases.CACHE", tmp_path)
-    assert command_line.main(["claims"]) == 2, "nothing is fetched"
     for release in RELEASES:
         release.library.parent.mkdir()
         release.library.touch()

@@ -13,7 +13,7 @@ from dml_tile.directml.enums import UINT_MAX, FeatureLevel
 from dml_tile.directml.operators import operator_names, operators
 from dml_tile.findings import Basis, Severity
 from dml_tile.rules.tile_findings import blocks_creation
-from tests.helpers.operator_figures import Compared, Figures, compared, figures, shortfalls, tally
+from tests.helpers.operator_figures import Figures, compared, figures, shortfalls, tally
 from tests.helpers.recorded_answers import S_OK
 from tests.recorder import operator_draws
 from tests.recorder.operator_bases import BASES, FOUR, NOT_NULL
@@ -112,7 +112,3 @@ def test_figures_tell_what_is_found_and_what_is_wrongly_refused() -> None:
     assert shortfalls(by_kind) == ["types", "counts", "all", "wrongly refused"]
     assert str(found[3]).startswith("6_2, types: DirectML 0x80070057; check: accepted\n")
     assert "[DML-OPERATOR-" in str(found[1])
-
-
-def test_no_goal_is_missed_where_all_agree() -> None:
-    assert shortfalls(figures(tally(Compared(row(S_OK, "types"), [])))) == []
