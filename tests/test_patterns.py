@@ -14,7 +14,6 @@ from dml_tile.checks.files import Exclusion
 from dml_tile.files.patterns import Patterns
 from dml_tile.files.repository import GITIGNORE, ignores_within, is_ignored
 from tests.helpers.costs import at_most
-from tests.helpers.paths import ROOT
 
 
 @pytest.mark.parametrize(
@@ -60,16 +59,6 @@ def test_a_pattern_matches_what_gitignore_s_does(pattern: str, matching: list[st
     assert [path for path in (*matching, *others) if exclusion.leaves_out(path)] == matching
 
 
-def test_the_page_s_patterns_match_where_it_says() -> None:
-    page = (ROOT / "docs" / "ci.md").read_text()
-    deep = "in/models/old/a.onnx"
-    for pattern, is_deep in (("build", True), ("models/old", False), ("**/models/old", True)):
-        assert f"`{pattern}`" in page
-        file = deep if "models" in pattern else "in/build/a.onnx"
-        assert Exclusion([pattern]).leaves_out(file) is is_deep
-        assert Exclusion([pattern]).leaves_out(file.removeprefix("in/"))
-
-
 def test_the_last_pattern_decides_but_nothing_returns_from_a_folder_that_is_left_out() -> None:
     exclusion = Exclusion(["*.json", "!keep.json", "old", "!old/keep.json", "a.json"])
     left_out = ["x.json", "a.json", "old/keep.json", "in/x.json", "old/x.onnx"]
@@ -99,8 +88,8 @@ def test_random_patterns_ignore_what_git_ignores(seed: int, tmp_path: Path) -> N
     for _ in range(400):
         parts = "/".join(random.choices(PARTS, k=random.randint(1, 4)))
         lines.append(random.choice(["", "", "", "!", "/"]) + parts + random.choice(["", "", "/", " "]))
-    for at in range(0, len(lines), 4):
-        some = lines[at : at + 4]
+    for at in range(0, len(lines), 8):
+        some = lines[at : at + 8]
         (tmp_path / GITIGNORE).write_text("\n".join(some) + "\n")
         command = ["git", "-C", str(tmp_path), "check-ignore", "--no-index", "-z", "--stdin"]
         asked = subprocess.run(command, input="\0".join(paths), capture_output=True, check=False, text=True)
