@@ -237,8 +237,6 @@ def test_installing_runs_no_module_of_the_checked_folder() -> None:
 def test_the_hook_checks_files_and_passes_over_others() -> None:
     assert (HOOK["id"], HOOK["language"]) == ("dml-tile", "python")
     assert HOOK["require_serial"]  # one process for the files, and one summary
-    given = ("a.json", "models/a.onnx", "a.jsonl", "a.ndjson", "a.jsonc")
-    assert [name for name in given if re.search(HOOK["files"], name)] == [*given[:-1]]
     command, *arguments = shlex.split(HOOK["entry"])
     arguments += HOOK["args"]
     assert arguments[-3:] == ["--format", "concise", "--"]

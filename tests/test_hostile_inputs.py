@@ -112,39 +112,12 @@ def set_up(folder: Path, text: str, mode: str = "w") -> None:
         settings.write(text)
 
 
-def write_stars(folder: Path, count: int) -> tuple[str, ...]:
-    (folder / ".git").mkdir(exist_ok=True)
-    (folder / ".gitignore").write_text("*a*a*ab7\n" * count)
-    (folder / ("a" * 240 + ".json")).write_text(json.dumps(TILE))
-    return ("check", ".")
-
-
-def write_excluded(folder: Path, count: int) -> tuple[str, ...]:
-    patterns = [f"{i:03}{'*b' * 98}" for i in range(count)]
-    set_up(folder, f"[tool.dml-tile]\nexclude = {patterns}\n")
-    deep = folder.joinpath(*["a" * 245] * 14)
-    if not deep.exists():
-        deep.mkdir(parents=True)
-    for i in range(count // 5):
-        (deep / f"{i}.json").write_text(json.dumps(TILE))
-    return ("check", ".", "--quiet")
-
-
 def write_file_ignores(folder: Path, count: int) -> tuple[str, ...]:
     ignores = {f"{'*' * i}.json": ["DML-BUFFER-Flags"] * 600 for i in range(1, 20)}
     text = "\n".join(f"{json.dumps(pattern)} = {json.dumps(rules)}" for pattern, rules in ignores.items())
     set_up(folder, f"[tool.dml-tile.per-file-ignores]\n{text}\n")
     (folder / "many.json").write_text(json.dumps([BROKEN] * count))
     return ("check", "many.json", "--format", "concise")
-
-
-def write_edges(folder: Path, count: int) -> tuple[str, ...]:
-    edge = {"GraphInputIndex": 0, "ToNodeIndex": 9, "ToNodeInputIndex": 0}
-    graph = {"InputCount": 1, "OutputCount": 1, "Nodes": [{"Operator": TILE}]}
-    graph["InputEdges"] = [edge | {"ToNodeIndex": 9 + i} for i in range(count)]
-    (folder / "graph.json").write_text(json.dumps(graph))
-    cost_of("check", "graph.json", "--write-baseline", "known.json", "--format", "text:out.txt", folder=folder)
-    return ("check", "graph.json", "--baseline", "known.json", "--format", "text:out.txt")
 
 
 def write_list(folder: Path, count: int) -> tuple[str, ...]:
@@ -157,13 +130,6 @@ def write_list(folder: Path, count: int) -> tuple[str, ...]:
         (folder / name).write_text(json.dumps(TILE))
     (folder / "list.txt").write_text("\n".join(names))
     return ("check", "--files-from", "list.txt", "--quiet", "--jobs", "1")
-
-
-def write_capture(folder: Path, count: int) -> tuple[str, ...]:
-    lines = [captured(BROKEN | {"Repeats": [i + 2]}) for i in range(count)]
-    (folder / "many.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines * 3))
-    cost_of("check", "many.jsonl", "--write-baseline", "known.json", "--format", "text:out.txt", folder=folder)
-    return ("check", "many.jsonl", "--baseline", "known.json", "--format", "text:out.txt")
 
 
 def write_dimensions(folder: Path, count: int) -> tuple[str, ...]:
@@ -326,11 +292,7 @@ ROWS: Final = {
     "commands and tensors of an array": Row(write_join, 100, (1,)),
     "a list of files": Row(write_list, 100, (0,)),
     "nodes of captured graphs and tensors of an operator": Row(write_graphs, 50, (1,)),
-    "a capture": Row(write_capture, 100, (0,)),
-    "stars in .gitignore": Row(write_stars, 100, (0,)),
-    "patterns and long folders": Row(write_excluded, 100, (0,)),
     "per-file-ignores": Row(write_file_ignores, 100, (1,)),
-    "a baseline": Row(write_edges, 400, (0,)),
     "all kinds of input": Row(write_all, 1, (0, 1)),
     "a baseline of integers": Row(
         known_findings(lambda n: [1] * n), 50_000, (2,), "findings[0] is 1; an object was expected"

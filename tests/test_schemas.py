@@ -80,25 +80,6 @@ def test_a_tensor_is_valid_exactly_if_it_can_be_read(field: str, value: Any) -> 
     assert accepts("dml_tile_operator_desc", instance) == readable
 
 
-@pytest.mark.parametrize(
-    ("instance", "valid"),
-    [
-        (TILE, True),
-        (TILE | {"RepeatsCount": 4}, True),
-        (TILE | {"InputTensor": {"Type": "BUFFER", "Desc": FLAT}}, True),
-        (TILE | {"InputTensor": None, "Repeats": None}, True),
-        (TILE | {"Foo": 1}, False),
-        ({"InputTensor": FLAT}, False),
-        ([], False),
-    ],
-)
-def test_the_tile_s_schema(instance: Any, valid: bool) -> None:
-    assert accepts("dml_tile_operator_desc", instance) == valid
-    assert accepts("dml_operator_desc", {"Type": 70, "Desc": instance}) == valid
-    if isinstance(instance, dict):
-        assert accepts("dml_operator_desc", {"Type": "TILE"} | instance) == valid
-
-
 @pytest.mark.parametrize("row", tile_rows(), ids=lambda row: row.since.short)
 def test_a_row_s_schema_takes_just_its_types_and_dimension_counts(row: Any) -> None:
     name = f"dml_tile_operator_desc.{row.since.short}"

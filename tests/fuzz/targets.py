@@ -15,20 +15,18 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import cache, partial
-from io import StringIO
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, get_args
 from xml.etree import ElementTree
 
 import atheris
 import numpy as np
-from rich.console import Console
 
 import dml_tile
 from dml_tile.back_ends.dialects import ONNX_TILE_13
 from dml_tile.checks.judging import judged
-from dml_tile.checks.lowerings import lower_item, with_lowering_suggested
+from dml_tile.checks.lowerings import lower_item
 from dml_tile.checks.result import CheckedFile
 from dml_tile.descriptors.graph import GraphDesc
 from dml_tile.directml.targets import Target
@@ -39,7 +37,7 @@ from dml_tile.emit.source import LanguageName, lowering_model, lowering_source, 
 from dml_tile.errors import DmlError, DmlTileError, InputError
 from dml_tile.files.paths import AllowedFolders
 from dml_tile.files.whole import read_into
-from dml_tile.findings import Finding, Severity, unreadable
+from dml_tile.findings import Finding, unreadable
 from dml_tile.json_text import parse_document
 from dml_tile.pictures.labels import picture_of
 from dml_tile.pictures.picture import picture_svg
@@ -50,13 +48,14 @@ from dml_tile.readers.model_tile import DIALECTS, TileNode, ValueOrigin
 from dml_tile.readers.onnx.tiles import read_nodes
 from dml_tile.readers.sandbox.child import answer_line, read_answer
 from dml_tile.readers.sandbox.parent import ModelReader
-from dml_tile.reports.report import FORMATS, ReportOptions
+from dml_tile.reports.report import FORMATS
 from dml_tile.reports.text import result_lines
 from tests.fuzz import seeds
 from tests.helpers.check_files import BAD
 from tests.helpers.command_line import invoke
 from tests.helpers.outputs import require_safe_log, require_well_formed
 from tests.helpers.paths import EXAMPLES
+from tests.helpers.report_pages import checked, report_of
 
 _TARGETS: Final = (Target.parse("6_4"), Target.parse("4_0"))
 _TILE: Final = (EXAMPLES / "tile.json").read_bytes()
@@ -97,24 +96,13 @@ def _called(*arguments: str, stdin: bytes | None = None) -> str:
 
 def _reported(form: str, source: str, parts: Iterable[Item | Finding]) -> str:
     """What ``check`` writes of a source's parts in a format, at two targets."""
-    written = StringIO()
-    report = FORMATS[form].report(ReportOptions(written.write, partial(_console, written)))
-    summary = CheckedFile(source, is_model=False)
+    found, problems = [], []
     for part in parts:
         if isinstance(part, Finding):
-            report.finding(replace(part, source=source))
-            continue
-        found = [*judged(source, part, _TARGETS, "both")]
-        if not found:  # it stands for a whole model of which nothing is to say
-            continue
-        summary.add(found, Severity.WARNING)
-        report.item([with_lowering_suggested(result, part, KnownShapes(), is_alone=False) for result in found])
-    report.end([summary])
-    return written.getvalue()
-
-
-def _console(stream: StringIO) -> Console:
-    return Console(file=stream, width=120, highlight=False, markup=False, emoji=False)
+            problems.append(replace(part, source=source))
+        elif results := checked(part, *_TARGETS, source=source):  # none for a whole model of which nothing is to say
+            found.append(results)
+    return report_of(form, found, problems, [CheckedFile(source, is_model=False, operators=len(found))])
 
 
 def _check_document(data: bytes) -> None:
@@ -336,16 +324,8 @@ def _tell_names(data: bytes) -> None:
     require_well_formed(
         form, _reported(form, file, [*read_document(json.dumps(model).encode()), unreadable(name, name)])
     )
-    node = TileNode(
-        name,
-        DIALECTS["ONNX Tile-13"],
-        "float64",
-        (name, 2),
-        (1, 2),
-        name,
-        (ValueOrigin(name),),
-        (ValueOrigin(name),),
-    )
+    values = ((ValueOrigin(name),),) * 2
+    node = TileNode(name, DIALECTS["ONNX Tile-13"], "float64", (name, 2), (1, 2), name, *values)
     told = read_answer(answer_line(node))
     assert isinstance(told, TileNode)
     require_well_formed(form, _reported(form, file, [item_of(told), unreadable("", name)]))

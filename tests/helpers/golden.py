@@ -33,7 +33,8 @@ _NOT_COMPARED: Final = re.compile(r"<meta http-eq[^>]*>|<(style|script).*?</\1>"
 def _write_inputs() -> None:
     """Write files of each kind of result into the current folder, which lies in a repository."""
     write("../.git/HEAD", "")
-    write("plain/tiles.json", [*_KINDS.values(), BAD | {"OutputTensor": {"DataType": "FLOT32", "Sizes": [2]}}])
+    mistyped = BAD | {"OutputTensor": {"DataType": "FLOT32", "Sizes": [2]}}
+    write("plain/tiles.json", [*_KINDS.values(), *[mistyped] * 12])
     write("broken.json", '{"Repeats":\n     x}')
     write("plain/old.json", BAD)
     write("plain/notes.xml", "")
@@ -62,7 +63,7 @@ def _write_inputs() -> None:
 
 
 def _write_known(tiles: list[Any], nodes: str) -> None:
-    write("known/ü%.json", tiles)
+    write("known/ü%,;].json", tiles)
     inputs = [typed("x", [2, 3]), typed("u", ["N", 3]), typed("v", [3, 3]), typed("w", ["N", 1, 2, 3])]
     save("known/nodes.onnx", *computed(nodes), inputs=inputs)
 

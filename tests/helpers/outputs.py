@@ -22,6 +22,8 @@ _LINE_OF_PATH: Final = re.compile(r"\s*(::|##)")
 _ANYWHERE: Final = re.compile(r"##vso\[|##\[", re.IGNORECASE)
 _CODE: Final = re.compile(r"(?<!`)(`+)(?!`)(?:[^\n]*?[^`\n])\1(?!`)")
 """A code span of Markdown."""
+_PAGES: Final = r"(learn\.microsoft|github)\.com|onnx\.ai|onnxruntime\.ai|docs\.openvino\.ai"
+"""The hosts of the pages that rules follow."""
 
 
 @cache
@@ -91,7 +93,7 @@ def require_well_formed(form: str, text: str) -> None:
             assert not any("\\\\|" in row for row in rows), ascii(rows)
             text = re.sub("^    .*$", "", text, flags=re.MULTILINE)
             plain = _CODE.sub("", text)
-            plain = re.sub(r"\\[^\n]|\]\(https://(learn\.microsoft|github)\.com/[^)]*\)", "", plain)
+            plain = re.sub(rf"\\[^\n]|\]\(https://({_PAGES})/[^)]*\)", "", plain)
             assert not re.search(r"[<`@]|://|www\.", plain, re.IGNORECASE), ascii(text)
         case "junit":
             require_safe_log(text)

@@ -44,6 +44,10 @@ def checked(part: Item, *targets: Target, source: str = "a.json") -> list[Result
     ]
 
 
+def _console(output: StringIO) -> Console:
+    return Console(file=output, width=120, highlight=False, markup=False, emoji=False)
+
+
 def report_of(
     form: str,
     tiles: Iterable[Sequence[Result]],
@@ -54,7 +58,7 @@ def report_of(
 ) -> str:
     """Return the report of several tiles' results, and of the nodes of models, in a format."""
     output = StringIO()
-    report = FORMATS[form].report(ReportOptions(output.write, lambda: Console(file=output), against))
+    report = FORMATS[form].report(ReportOptions(output.write, lambda: _console(output), against))
     for results_of_tile in tiles:
         report.item(results_of_tile)
     for problem in problems:
