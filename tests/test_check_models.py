@@ -47,10 +47,6 @@ def results(result: Result) -> list[dict[str, Any]]:
     return list(json.loads(result.stdout)["results"])
 
 
-def rules(result: dict[str, Any]) -> list[str]:
-    return [finding["rule"] for finding in result["findings"]]
-
-
 def test_directml_is_not_called_for_a_tile_that_its_specification_rules_out(check: Call) -> None:
     told = check(save("a.onnx", repeats=(1, -1))).stdout
     message = "ONNX Tile-13: repeats[1]: is -1; repeats must not contain negative values"

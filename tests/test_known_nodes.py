@@ -29,11 +29,11 @@ def layer_norm(type_: str, attributes: str = "") -> str:
     return f"({type_}[2,3] x, {type_}[3] s) => ({type_}[2,3] y) {{ y = LayerNormalization{attributes}(x, s) }}"
 
 
-def resize(attributes: str, sizes: str, made: str, roi: str = "", type_: str = "float", x: str = "1,1,4,4") -> str:
+def resize(attributes: str, sizes: str, made: str, roi: str = "", type_: str = "float") -> str:
     """A Resize from 11 on, with constant output sizes."""
     rest = f", float[8] roi = {{{roi}}}" if roi else ""
     given = f"x, {'roi' if roi else ''}, , sizes"
-    values = f"({type_}[{x}] x) => ({type_}[{made}] y) <int64[4] sizes = {{{sizes}}}{rest}>"
+    values = f"({type_}[1,1,4,4] x) => ({type_}[{made}] y) <int64[4] sizes = {{{sizes}}}{rest}>"
     return f"{values} {{ y = Resize<{attributes}>({given}) }}"
 
 

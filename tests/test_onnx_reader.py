@@ -378,7 +378,6 @@ def test_subgraphs_that_functions_nest_deeper_than_onnx_s_inference_takes_are_re
 
 # Files
 
-CONSTANT: Final = "its inputs are constants; onnxruntime folds it"
 WHOLE: Final[bytes] = model(
     constant("r", [2, 2]), tile_node(), initializer=[tensor("w", range(100))]
 ).SerializeToString()
