@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,14 @@ ACTION = yaml.safe_load((ROOT / "action.yml").read_text())
 PAGE = (ROOT / "docs" / "ci.md").read_text()
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 STEPS = {step.get("name", step.get("uses")): step for step in ACTION["runs"]["steps"]}
+
+
+BASH = shutil.which("bash") or "bash"
+
+
+def ran_by_bash(script: str, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    command = [BASH, "--noprofile", "--norc", "-c", script]
+    return subprocess.run(command, env=environment, check=False, capture_output=True, text=True)
 
 
 def executable(path: Path, script: str) -> None:
@@ -323,11 +332,7 @@ def test_the_shown_pipeline_of_azure_tells_what_it_finds_and_ends_with_its_statu
     write("pyproject.toml", '[tool.dml-tile]\npaths = ["a.json"]\ntargets = ["4_0"]\n')
     write("a.json", INT64)
     executable(Path("agent/dml-tile/bin/dml-tile"), f'exec {shlex.quote(sys.executable)} -m dml_tile "$@"')
-    done = subprocess.run(
-        ["bash", "--noprofile", "--norc", "-c", check["bash"]],
-        env=os.environ | {"AGENT_TEMPDIRECTORY": str(Path.cwd() / "agent")},
-        capture_output=True, check=False, text=True,
-    )  # fmt: skip
+    done = ran_by_bash(check["bash"], os.environ | {"AGENT_TEMPDIRECTORY": str(Path.cwd() / "agent")})
     assert (done.returncode, done.stderr) == (1, "")
     issue, summary = done.stdout.splitlines()
     assert issue.startswith("##vso[task.logissue type=error;sourcepath=a.json;linenumber=3;")
@@ -374,11 +379,9 @@ def test_a_release_is_tested_checked_and_has_its_tag_s_version_and_an_address(
     commands = [step.get("run", "") for step in steps]
     assert {"bash .ci/run", "python -m twine check --strict dist/*"} <= {*commands}
     (compare,) = (command for command in commands if "GITHUB_REF_NAME" in command)
-    environment = os.environ | {"GITHUB_REF_NAME": tag}
     address = f"https://github.com/{owner}/dml_tile"
     write("pyproject.toml", with_addresses((ROOT / "pyproject.toml").read_text(), address, "v1"))
-    done = subprocess.run(["bash", "-c", compare], env=environment, check=False, capture_output=True)
-    assert done.returncode == status
+    assert ran_by_bash(compare, os.environ | {"GITHUB_REF_NAME": tag}).returncode == status
 
 
 @pytest.mark.posix
@@ -387,14 +390,9 @@ def test_ci_installs_system_packages_where_ci_is_set_only(tmp_path: Path) -> Non
     functions = text[text.index("install() {") : text.index("browser_and_compilers 3>&2 &")]
     for command in ("timeout", "id"):
         executable(tmp_path / "bin" / command, "echo 0; echo installed >> log" if command == "timeout" else "echo 0")
-    bash = shutil.which("bash") or ""
-    (tmp_path / "bin" / "bash").symlink_to(bash)
+    (tmp_path / "bin" / "bash").symlink_to(BASH)
     for ci, installs in (("", False), ("1", True)):
-        environment = {"PATH": str(tmp_path / "bin"), "CI": ci}
-        done = subprocess.run(
-            [bash, "-c", f"{functions}browser_and_compilers 3>&2"],
-            env=environment, check=False, capture_output=True, text=True,
-        )  # fmt: skip
+        done = ran_by_bash(f"{functions}browser_and_compilers 3>&2", {"PATH": str(tmp_path / "bin"), "CI": ci})
         assert Path("log").exists() == installs
         assert ("is missing; the tests in a browser are skipped" in done.stderr) == (not installs)
         assert ("Installing Debian's chromium chromium-driver\n" in done.stderr) == installs

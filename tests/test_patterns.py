@@ -103,14 +103,8 @@ def test_only_a_regular_file_is_read_as_gitignore(name: str, is_read: bool, tmp_
     (tmp_path / "elsewhere").write_text("a.json\n")
     made = tmp_path / "in" / GITIGNORE
     made.parent.mkdir()
-    if name == "pipe":
-        os.mkfifo(made)
-    elif name == "link":
-        made.symlink_to("../elsewhere")
-    elif name == "folder":
-        made.mkdir()
-    else:
-        made.write_text("a.json\n")
+    makers = {"pipe": lambda: os.mkfifo(made), "link": lambda: made.symlink_to("../elsewhere"), "folder": made.mkdir}
+    makers.get(name, lambda: made.write_text("a.json\n"))()
     ignores = ignores_within(str(made.parent), ())
     assert bool(ignores) == is_read
     assert is_ignored(str(made.parent / "a.json"), ignores) == is_read

@@ -18,7 +18,7 @@ from typing import Any, Final
 import pytest
 
 from dml_tile.files.paths import MAX_PARTS, Matches, ProjectPath
-from dml_tile.readers.sources import expanded, is_model_file
+from dml_tile.readers.sources import expanded
 from tests.helpers.check_files import BAD, FLAT, TILE, configure, sources, write
 from tests.helpers.command_line import Call, errors_of
 from tests.helpers.descriptors import page_tile
@@ -127,11 +127,6 @@ def test_what_cannot_be_opened_is_left_to_its_reader(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(Path, "open", refusing)
     assert found({}) == ["a.json", "z/b.onnx", "closed"]
     assert list(expanded("closed")) == ["closed"]
-
-
-@pytest.mark.parametrize(("name", "expected"), [("a.onnx", True), ("a.XML", True), ("a.json", False), ("-", False)])
-def test_the_name_tells_a_model(name: str, expected: bool) -> None:
-    assert is_model_file(name) == expected
 
 
 # Names and patterns

@@ -132,8 +132,3 @@ def section(html: str, identifier: str) -> Element:
 def rows(html: str, identifier: str) -> list[list[str]]:
     """Return the texts of the cells of the table in a part of the page, the heading of each row first."""
     return [list(map(text_of, row)) for row in section(html, identifier).iterfind(".//tbody/tr[1]")]
-
-
-def details(html: str) -> list[str]:
-    """Return the text of each tile that has findings or notes."""
-    return texts(section(html, "findings"), ".//details")
