@@ -103,11 +103,14 @@ def test_files_are_named_from_the_repository_s_root_on(
     assert check(argument).stdout.startswith(f"{argument}:11:4: refused")
 
 
-def test_a_file_elsewhere_has_a_whole_uri(check: Call, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_a_file_elsewhere_has_a_whole_uri_and_colons_are_quoted(
+    check: Call, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     other = tmp_path_factory.mktemp("else where") / "a.json"
     write(str(other), BAD)
     assert places(sarif(check, str(other), "--root", ".")) == [(other.as_uri(), 11)]
     assert check(str(other), "--root", "missing").exit_code == 2
+    assert places(sarif(check, write("https:x.json", BAD))) == [("https%3Ax.json", 11)]
 
 
 # SARIF
