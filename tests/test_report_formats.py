@@ -41,6 +41,7 @@ def places(run: Any) -> list[tuple[str, int]]:
     return [(one["artifactLocation"]["uri"], one["region"]["startLine"]) for one in physical]
 
 
+@pytest.mark.usefixtures("call")  # which reads models in this process
 def test_each_kind_of_result_is_told_in_each_format() -> None:
     """``python -m tests.helpers.golden`` writes the files anew."""
     for name, text in golden.outputs().items():
