@@ -10,27 +10,16 @@ onnxruntime/core/framework/fallback_cpu_capability.cc and DmlExecutionProvider/s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import replace
-from typing import Final, NamedTuple, TypeAlias
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from typing import Final, NamedTuple
 
 from dml_tile.back_ends.crossings import RESULTS_ON_CPU, crossings
 from dml_tile.back_ends.deployment import Deployment
 from dml_tile.back_ends.described_node import NodePlace
-from dml_tile.back_ends.kernels import (
-    Kernel,
-    Kernels,
-    Version,
-    cpu_kernels,
-    directml_kernels,
-    first_registration,
-    known_versions,
-    limits_at,
-    releases,
-    version_text,
-)
+from dml_tile.back_ends.kernels import Kernel, Version, limits_at, releases, version_text
 from dml_tile.back_ends.known import known_departures
 from dml_tile.back_ends.model_descriptions import KernelOf, ModelDescriptions
+from dml_tile.back_ends.node_tables import UNKNOWN_TYPE, Answer, NodeTables, cpu_provider_has, exported_at
 from dml_tile.back_ends.opsets import opset_advice
 from dml_tile.back_ends.placement import (
     Crossing,
@@ -44,7 +33,6 @@ from dml_tile.back_ends.placement import (
 )
 from dml_tile.back_ends.possible_fusions import possible_fusion
 from dml_tile.back_ends.queries import QUERIES
-from dml_tile.directml.data_types import CARRIERS
 from dml_tile.directml.targets import Target
 
 
@@ -126,7 +114,7 @@ def place(model: LoadedModel, deployment: Deployment) -> PlacedNodes:
     Where a model is not loaded because of its IR version or its opsets, none of its nodes is placed.
     """
     target, release, difference = deployment
-    refused = list(_limits(model, release))
+    refused = list(why_not_loaded(model, release))
     if refused:
         return PlacedNodes(refused, [(node, refused[0]) for node in _all(model.nodes)], [])
     of_model = []
@@ -150,7 +138,8 @@ def _all(nodes: Iterable[ModelNode]) -> Iterator[ModelNode]:
             yield from _all(graph)
 
 
-def _limits(model: LoadedModel, release: Version) -> Iterator[Reason]:
+def why_not_loaded(model: LoadedModel, release: Version) -> Iterator[Reason]:
+    """Yield the reasons why a release does not load a model of its IR version and opsets."""
     if not model.opsets:
         yield Reason(Placement.NONE, "ORT-MODEL-opset-import", "the model imports no opset")
     limits = limits_at(release)
@@ -178,26 +167,9 @@ def _limits(model: LoadedModel, release: Version) -> Iterator[Reason]:
 def _older_opset(model: LoadedModel, opset: int, most: int) -> str | None:
     """Return the advice on a model of an opset above the most that a release loads; None if no release loads it."""
     if all(node.place.domain or node.fits(most) for node in _all(model.nodes)):
-        return _exported_at(most)
+        return exported_at(most)
     later = next((release for release in releases().values() if release.opsets[""] >= opset), None)
     return later and f"use onnxruntime {version_text(later.version)} or later"
-
-
-_CONVERTER: Final = "with onnx.version_converter, which lacks some operators"
-_FIRST_CONVERTED: Final = 14
-"""The oldest opset to which onnx's version_converter takes newer models: it converts no Add or Relu from 14 to 13."""
-
-
-def _exported_at(opset: int) -> str:
-    """Return the advice to use an older opset of onnx's operators."""
-    is_converted = opset >= _FIRST_CONVERTED
-    return f"export at opset {opset} or below{f', or convert the file to it {_CONVERTER}' if is_converted else ''}"
-
-
-def _converted_to(first: int, last: int | None) -> str:
-    """Return the advice to use a newer opset of onnx's operators, up to the last, if there is one."""
-    end = " or later" if last is None else f" to {last}" if last > first else ""
-    return f"convert the file to opset {first}{end} {_CONVERTER}"
 
 
 _NOT_OPTIMISED: Final = {"model": ((1, 12), (1, 16)), "onnx": ((1, 12), (10**6, 0))}
@@ -210,43 +182,17 @@ _UNSORTED_SINCE: Final = (1, 17)
 
 Measured with wheels of 1.15 to 1.24: HardSwish and SequenceMap in the body of a SequenceMap; deeper ones load.
 """
-_NEVER_DIRECTML: Final = frozenset({"string", "complex64", "complex128", "bfloat16"})
-_64_BITS: Final = frozenset({"int64", "uint64"})
-_TYPES_SINCE: Final = {"double": (1, 10), "int4": (1, 20), "uint4": (1, 20)}
 MAX_SMALL_ELEMENTS: Final = 100
 """The most elements of an initialiser that a node on the CPU may read."""
 _STAYS_ON_DIRECTML: Final = ("float16", "bfloat16", "float8", "float4")
-_CONTROL_FLOW: Final = {("", "Loop"), ("", "Scan")}
-_THROWING: Final = dict.fromkeys((("", "RNN"), ("", "GRU"), ("", "LSTM")), "layout")
-"""Attributes at which the CPU provider's kernels throw, unless they are 0."""
-_NUMPY_NAMES: Final = {"float": "float32", "double": "float64"}
-"""NumPy's names of the types that ONNX's protobuf calls otherwise."""
-
-_ON_DIRECTML: Final = Reason(Placement.DIRECTML)
-_MAY_BE_DIRECTML: Final = {Placement.DIRECTML, Placement.UNKNOWN}
-_UNKNOWN_TYPE: Final = Reason(
-    Placement.UNKNOWN,
-    "ORT-UNKNOWN-type",
-    "the type of one of its values is not known: an operator before it is custom, or its inference fails",
-)
-
-_Answer: TypeAlias = tuple[Kernel | None, Reason, Reason | None]
-"""DirectML's kernel of a node, whether DirectML takes the node (on the CPU means that it does not), and why the CPU
-provider does not take it as it is; None if it does."""
 
 
 class _Placer:
     """Places the nodes of one model at one target."""
 
     def __init__(self, release: Version, target: Target) -> None:
-        self._limits = limits_at(release)
-        self._release = self._limits.version
-        self._is_read = release == self._release
-        # a device that does not come into being is taken to be the least that would
-        level = self._limits.device_level
-        self._target = replace(target, feature_level=level) if target.feature_level < level else target
-        self._directml = directml_kernels(self._release)
-        self._answers: dict[tuple[object, ...], _Answer] = {}
+        self._tables = NodeTables(release, target)
+        self._release = self._tables.release
         self._made_by_directml: set[Edge] = set()
         self._kept: dict[Edge | None, Edge | None] = {}
         """Values that take the place of others, whose nodes are gone."""
@@ -258,12 +204,12 @@ class _Placer:
     def placed(self, nodes: Sequence[ModelNode]) -> Iterator[tuple[ModelNode, Reason]]:
         """Yield the nodes of a graph with their placements, and those of the graphs inside them."""
         found = list(self._claimed(nodes))
-        preferred = self._cpu_preferred(found) if self._limits.cpu_preferred else set()
+        preferred = self._cpu_preferred(found) if self._tables.limits.cpu_preferred else set()
         placed: dict[ModelNode, Reason] = {}
         for node, _, reason in found:
             if node in preferred and reason.placement is Placement.DIRECTML:
                 reason = Reason(Placement.CPU, "ORT-CPU-preferred", "all that it needs is in the CPU's memory")
-                reason = self._on_cpu(node, reason, self._answer(node)[2])
+                reason = self._tables.on_cpu(node, reason, self._tables.why_not_on_cpu(node))
             placed[node] = reason
         on_directml = {node for node, reason in placed.items() if reason.placement is Placement.DIRECTML}
         fused = self._fused(placed, 2, on_directml)
@@ -322,18 +268,18 @@ class _Placer:
                 for graph in node.graphs:
                     yield from self._claimed(graph, "" if is_unwrapped else gone)
                 continue
-            kernel, reason, lacking = self._answer(node)
+            kernel, reason = self._answer(node)
             if kernel and kernel.query:
                 reason = self._query(node, kernel.query) or reason
             if reason.placement is Placement.CPU:
-                # the CPU provider has the node cast, or not at all
-                is_replaced = self._is_read and lacking and lacking.placement is not Placement.UNKNOWN
+                lacking = self._tables.why_not_on_cpu(node)  # it has the node cast, or not at all
+                is_replaced = self._tables.is_read and lacking and lacking.placement is not Placement.UNKNOWN
                 if is_replaced and node.body is not None:
                     if body := node.body():
                         yield from self._replaced(node, body)
                         continue
-                    lacking = _UNKNOWN_TYPE if body is None else lacking
-                reason = self._on_cpu(node, reason, lacking)
+                    lacking = UNKNOWN_TYPE if body is None else lacking
+                reason = self._tables.on_cpu(node, reason, lacking)
             if reason.placement is Placement.DIRECTML:
                 self._made_by_directml.update(filter(None, node.outputs))
             yield node, kernel, reason
@@ -383,149 +329,12 @@ class _Placer:
             return Reason(Placement.NONE, "ORT-NODE-query", f"{error}: the session does not load")
         return Reason(Placement.CPU, "ORT-CPU-query", f"DirectML does not take it: {refused}") if refused else None
 
-    def _answer(self, node: ModelNode) -> _Answer:
-        """Return what the providers' tables, and the device, say of a node's version and types."""
-        if node.fault is not None:
-            return None, node.fault, None
+    def _answer(self, node: ModelNode) -> Answer:
+        """Return what the tables say of a node, by the nodes before it that are on DirectML."""
         made = self._made_by_directml
-        strided = self._limits.int64 != "direct" and tuple(self._read(edge) in made for edge in node.inputs)
-        # a type is empty if its value is left out, None if it is unknown
-        types = tuple(
-            tuple(edge.type if edge else "" for edge in edges) for edges in (node.inputs, node.outputs, node.implicit)
-        )
-        key = (node.place.domain, node.place.operator, node.place.version, types, strided)
-        if key not in self._answers:
-            self._answers[key] = *self._kernel(node), self._why_not_on_cpu(node)
-        return self._answers[key]
-
-    def _kernel(self, node: ModelNode) -> tuple[Kernel | None, Reason]:
-        """Return DirectML's kernel by version and types, and whether the device has the types."""
-        kernel, mismatch = _fitting(node, self._directml)
-        if kernel:
-            return kernel, self._device_reason(node, kernel)
-        if mismatch is None:
-            mismatch = self._unregistered(node)
-        elif mismatch is not _UNKNOWN_TYPE:
-            mismatch = mismatch._replace(suggestion=self._later(directml_kernels, node))
-        return None, mismatch
-
-    def _unregistered(self, node: ModelNode) -> Reason:
-        """Return the reason why the release has no kernel for the node's version."""
-        operator, name = (node.place.domain, node.place.operator), f"{node.place.operator}-{node.place.version}"
-        kernels = self._directml.get(operator, ())
-        if operator in _CONTROL_FLOW:
-            return Reason(Placement.CPU, "ORT-CPU-control-flow", f"{node.place.operator} is always the CPU provider's")
-        first = first_registration(*operator)
-        ways = list(filter(None, [self._later(directml_kernels, node)]))
-        if first is None:
-            text = f"no release registers {node.place.operator}"
-            if node.parts:
-                text = f"{text}, which onnxruntime fuses from {node.parts} nodes at opset {node.introduced} and above"
-            if node.parts and node.introduced > 1:
-                ways.append(f"export at opset {node.introduced - 1} or below")
-            elif node.body and node.introduced > 1:
-                ways.append(f"export at opset {node.introduced - 1} or below: the exporter then writes its parts")
-        elif not kernels:
-            since = version_text(first)
-            text = f"not registered in onnxruntime {version_text(self._release)}; {operator[1]} is from {since} on"
-        else:
-            versions = sorted({kernel.since for kernel in kernels})
-            text = f"registered at {', '.join(map(str, versions))}"
-            below = [version for version in versions if version < node.place.version]
-            nearest = (below[-1:] or versions)[-1 if below else 0]
-            _, there = self._kernel(replace(node, place=node.place._replace(version=nearest)))
-            may_take = there.placement in _MAY_BE_DIRECTML
-            if may_take and not node.place.domain and (not below or node.fits(nearest)):
-                others = sorted((known_versions(*operator) | {node.place.version}) - {*versions})
-                end = next((each - 1 for each in others if each > nearest), None)
-                ways.append(_exported_at(end) if below and end else _converted_to(nearest, end))
-        rule = "ORT-CPU-version" if kernels else "ORT-CPU-unregistered"
-        return Reason(Placement.CPU, rule, text, ", or ".join(ways) or None, name, ": ")
-
-    def _later(self, kernels: Callable[[Version], Kernels], node: ModelNode) -> str | None:
-        """Return the advice to use the first later release with a provider's kernel for a node; None if none has."""
-        for release in releases():
-            if release > self._release:
-                kernel, mismatch = _fitting(node, kernels(release))
-                if kernel or mismatch is _UNKNOWN_TYPE:
-                    return f"use onnxruntime {version_text(release)} or later"
-        return None
-
-    def _device_reason(self, node: ModelNode, kernel: Kernel) -> Reason:
-        """Return whether the device's data types keep a node from DirectML."""
-        inputs = ((edge, i in kernel.cpu_inputs) for i, edge in enumerate(node.inputs))
-        others = ((edge, False) for edge in (*node.implicit, *node.outputs))
-        for edge, is_on_cpu in (*inputs, *others):
-            if edge is None:
-                continue
-            if not edge.type:
-                return _UNKNOWN_TYPE
-            is_made = edge in node.outputs or self._read(edge) in self._made_by_directml
-            if refused := self._refused_type(edge.type, kernel, is_on_cpu=is_on_cpu, is_made=is_made):
-                return Reason(Placement.CPU, "ORT-CPU-device-type", f"{edge.type}: {refused}")
-        return _ON_DIRECTML
-
-    def _refused_type(self, name: str, kernel: Kernel, *, is_on_cpu: bool, is_made: bool) -> str:
-        """Return why DirectML does not take a value of this type; empty if it does.
-
-        A value ``is_on_cpu`` if the kernel reads it there; it ``is_made`` by this node of DirectML's or another.
-        """
-        if name.startswith("seq("):
-            return "" if kernel.sequences else "DirectML takes no sequences here"
-        carrier = CARRIERS.get(_NUMPY_NAMES.get(name, name))
-        if carrier is None or name in _NEVER_DIRECTML:
-            return "DirectML has no such type"
-        if name == "float16" and kernel.shader and not self._target.native_16_bit_ops:
-            return "the device lacks Native16BitShaderOpsSupported, which the shader needs"
-        if is_on_cpu:
-            return ""
-        if self._release < (since := _TYPES_SINCE.get(name, (0, 0))):
-            return f"not taken before onnxruntime {version_text(since)}"
-        has_type = self._target.supports_data_type(carrier)
-        if name not in _64_BITS or self._limits.int64 == "direct":
-            return "" if has_type else f"the device at {self._target.name} lacks it"
-        # 1.9 and 1.10 take 64-bit integers as such, or as strided ones of 32 bits
-        way, _, direct = kernel.int64.partition("+")
-        if has_type and self._limits.int64 != "strided" and (direct or not kernel.int64):
-            return ""
-        if not way:
-            return f"taken neither as such nor by strides at onnxruntime {version_text(self._release)}"
-        is_taken = way != "dml" or is_made
-        return "" if is_taken else "taken by 32-bit strides, but only of another DirectML node's result"
-
-    def _on_cpu(self, node: ModelNode, reason: Reason, lacking: Reason | None) -> Reason:
-        """Return the placement of a node that DirectML does not take, for this reason."""
-        if lacking is None:
-            attribute = _THROWING.get((node.place.domain, node.place.operator), "")
-            if not node.attributes.get(attribute):
-                return reason
-            text = f"the CPU provider's kernel throws where {attribute} is set, and the session does not load"
-            return Reason(Placement.CPU, "ORT-NODE-kernel", f"{reason.text}; {text}", f"export with {attribute} 0")
-        if lacking.placement is Placement.UNKNOWN:
-            return lacking
-        why = f"{reason.why}; {lacking.text}"
-        if lacking.placement is Placement.CPU:
-            return reason._replace(why=why)
-        if not self._is_read:
-            why = f"{why} in {version_text(self._release)}, later ones are not known"
-            return reason._replace(placement=Placement.UNKNOWN, rule="ORT-UNKNOWN-release", why=why, suggestion=None)
-        is_bfloat16 = any(edge.type == "bfloat16" for edge in node.inputs if edge)
-        cast = "Cast to float32 before it and back to bfloat16 behind it, which is exact" if is_bfloat16 else None
-        advice = reason.suggestion or lacking.suggestion or cast
-        return reason._replace(placement=Placement.NONE, rule="ORT-NODE-no-kernel", why=why, suggestion=advice)
-
-    def _why_not_on_cpu(self, node: ModelNode) -> Reason | None:
-        """Return None if the CPU provider takes a node as it is; else whether it takes it cast, or why not."""
-        kernel, mismatch = _fitting(node, cpu_kernels(self._release))
-        if kernel or mismatch is _UNKNOWN_TYPE:
-            return mismatch
-        if not node.graphs and any(edge.type == "float16" for edge in node.inputs if edge):
-            cast = replace(node, inputs=_cast(node.inputs), outputs=_cast(node.outputs))
-            if cpu_provider_has(cast, self._release):
-                return Reason(Placement.CPU, why="its float16 values are cast to float32 and back")
-        text = f"the CPU provider has none{' of these types' if mismatch else ''}"
-        later = self._later(cpu_kernels, node)
-        return Reason(Placement.NONE, why=text, suggestion=later and f"{later}, whose CPU provider has it")
+        is_direct = self._tables.limits.int64 == "direct"  # so that it does not matter which nodes make the inputs
+        edges = () if is_direct else map(self._read, (*node.inputs, *node.implicit))
+        return self._tables.answer(node, tuple(edge in made for edge in edges))
 
     def _cpu_preferred(self, found: Iterable[tuple[ModelNode, Kernel | None, Reason]]) -> set[ModelNode]:
         """Return the nodes that stay on the CPU, since all that they need is there: what follows from shapes."""
@@ -551,52 +360,3 @@ class _Placer:
         is_small = edge.is_initialiser and edge.elements is not None and edge.elements <= MAX_SMALL_ELEMENTS
         is_constant = is_small and edge not in self._computed
         return is_constant or edge.is_input or (edge in there and i not in kernel.cpu_inputs)
-
-
-def cpu_provider_has(node: ModelNode, release: Version) -> bool:
-    """Return True if the CPU provider of a release that was read has a node as it is."""
-    return _fitting(node, cpu_kernels(release))[0] is not None
-
-
-def _fitting(node: ModelNode, table: Kernels) -> tuple[Kernel | None, Reason | None]:
-    """Return a provider's kernel for a node's version and types; else why none fits, None if there is none at all."""
-    kernels = table.get((node.place.domain, node.place.operator), ())
-    mismatches = []
-    for kernel in kernels:
-        if kernel.since <= node.place.version <= kernel.to:
-            mismatch = _mismatch(node, kernel)
-            if mismatch is None:
-                return kernel, None
-            mismatches.append(mismatch)
-    # an unknown type may yet fit
-    return None, _UNKNOWN_TYPE if _UNKNOWN_TYPE in mismatches else next(iter(mismatches), None)
-
-
-def _mismatch(node: ModelNode, kernel: Kernel) -> Reason | None:
-    """Return the first constraint of a kernel that a node's types do not meet; None if they meet all.
-
-    A constraint names a type variable, or else a value. The first value of it that is there counts.
-    """
-    name, unknown = f"{node.place.operator}-{node.place.version}", None
-    if kernel.throws:
-        text = f"has no type {next(iter(kernel.types))}, which its registration names"
-        text = f"{text}: the look-up throws, and the session does not load"
-        return Reason(Placement.NONE, "ORT-NODE-look-up", text, operator=name, joint=" ")
-    values = [
-        *zip(node.formals.inputs, node.inputs, strict=False),
-        *zip(node.formals.outputs, node.outputs, strict=False),
-    ]
-    for constraint, types in kernel.types.items():
-        of_variable = (edge for (_, variable), edge in values if variable == constraint)
-        of_name = (edge for (value, _), edge in values if value == constraint)
-        edge = next(filter(None, (*of_variable, *of_name)), None)
-        if edge and not edge.type:
-            unknown = _UNKNOWN_TYPE
-        elif edge and edge.type not in types:
-            text = f"{constraint} is {edge.type}; {name} is registered for {', '.join(sorted(types)) or 'no type'}"
-            return Reason(Placement.CPU, "ORT-CPU-type", text)
-    return unknown
-
-
-def _cast(edges: Iterable[Edge | None]) -> tuple[Edge | None, ...]:
-    return tuple(Edge("float") if edge and edge.type == "float16" else edge for edge in edges)

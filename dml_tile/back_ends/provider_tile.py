@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -13,8 +14,9 @@ from dml_tile.back_ends.descriptions import DESCRIPTIONS
 from dml_tile.back_ends.descriptions.node import Input, KernelNode
 from dml_tile.back_ends.dialects import ONNX_TILE_6, ONNX_TILE_13, WEBNN_TILE, Request
 from dml_tile.back_ends.kernels import Version
+from dml_tile.back_ends.node_tables import NodeTables
 from dml_tile.back_ends.placement import Edge, Formals, LoadedModel, ModelNode, Placement
-from dml_tile.back_ends.placer import place
+from dml_tile.back_ends.placer import why_not_loaded
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1
 
@@ -39,7 +41,8 @@ def provider_tile(request: Request, deployment: Deployment) -> BackEndResult:
     onnx_type = request.onnx_type
     value = Edge(_ONNX_NAMES.get(onnx_type, onnx_type))
     tile = ModelNode(NodePlace("0", "", "", "Tile", version), (value, Edge("int64")), (value,), _FORMALS)
-    ((_, reason),) = place(LoadedModel(0, {"": version}, [tile]), deployment).nodes
+    unloaded = why_not_loaded(LoadedModel(0, {"": version}, [tile]), deployment.release)
+    reason = next(unloaded, None) or NodeTables(deployment.release, deployment.target).alone(tile)
     if reason.placement is not Placement.DIRECTML:
         outcome = Outcome.REFUSED if reason.placement is Placement.NONE else Outcome.ELSEWHERE
         path = "" if reason.rule == "ORT-CPU-version" else "InputTensor.DataType"
@@ -54,16 +57,17 @@ def provider_tile(request: Request, deployment: Deployment) -> BackEndResult:
     return BackEndResult(Outcome.TILE, desc=desc)
 
 
+@lru_cache(maxsize=256)  # asked at several levels of a release
 def _described(request: Request, version: int, release: Version) -> TileOperatorDesc | None:
     """Return the descriptor of a tile, of a version of ONNX's operator; None for a result without elements.
 
     Sizes that fit no UINT are wrapped, as the provider does.
     """
-    repeats = np.array(request.repeats, np.uint64)
+    repeats, onnx_type = np.array(request.repeats, np.uint64), request.onnx_type
     inputs = (
-        Input("input", request.onnx_type, request.shape),
+        Input("input", onnx_type, request.shape),
         Input("repeats", "int64", repeats.shape, is_constant=True, elements=lambda: repeats),
     )
-    output = Input("output", request.onnx_type, request.output_shape)
+    output = Input("output", onnx_type, request.output_shape)
     described = DESCRIPTIONS["", "Tile"](KernelNode("", "Tile", version, release, inputs, (output,), {}))
     return TileOperatorDesc.model_validate(described[0].desc["Desc"]) if described else None

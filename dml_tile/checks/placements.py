@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 from dml_tile.back_ends.back_end import BackEnd
-from dml_tile.back_ends.deployment import NO_GRAPHS
+from dml_tile.back_ends.deployment import NO_GRAPHS, Deployment
 from dml_tile.back_ends.described_node import DescriptionOutcome, NodePlace
 from dml_tile.back_ends.kernels import version_text
 from dml_tile.back_ends.placement import NAMELESS, Crossing, OpsetAdvice, PlacedModel, Placement, Reason
@@ -118,8 +118,12 @@ class ModelNodes:
     max_cpu_nodes: int | None = None
     against: Against = "runtime"
     known: list[Finding] = field(default_factory=list)
+    deployments: list[Deployment] = field(init=False)
+    """The release of ONNX Runtime that runs over each target's DirectML."""
     has_device: list[bool] = field(init=False)
     """Whether ONNX Runtime creates a device, a target each."""
+    lacks_graphs: list[str] = field(init=False)
+    """Why a target's DirectML compiles no graph of nodes that are created with the session; empty if it does."""
     counts: list[Counter[Placement]] = field(init=False)
     judged: list[dict[int, Judged]] = field(init=False)
     """The verdicts on the distinct descriptions at a target, by their numbers."""
@@ -130,9 +134,11 @@ class ModelNodes:
 
     def __post_init__(self) -> None:
         """Group the reasons by operator."""
-        self.has_device = [self.via.creates_a_device(target) for target in self.targets]
+        self.deployments = [self.via.deployed(target) for target in self.targets]
+        self.has_device = [at.target.feature_level >= self.via.device_level(at) for at in self.deployments]
         self.counts = [Counter(reason.placement for _, reason in self.placed.at(i)) for i in range(len(self.targets))]
         self._judge()
+        self.lacks_graphs = [*map(self._why_no_graphs, range(len(self.targets)))]
         found: dict[tuple[str, Reason], dict[str, list[NodePlace]]] = {}
         firsts: dict[tuple[str, Reason], Reason] = {}
         for i, target in enumerate(self.targets):
@@ -152,7 +158,7 @@ class ModelNodes:
         self.judged = [{} for _ in self.targets]
         for number, described in enumerate(self.placed.descriptions):
             at = [i for i, count in enumerate(counts) if number in count]
-            deployments = (self.via.deployed(self.targets[i]) for i in at)
+            deployments = (self.deployments[i] for i in at)
             for i, judged in zip(at, judge(described, deployments, self.against), strict=True):
                 self.judged[i][number] = judged
         self.verdicts = [Counter() for _ in self.targets]
@@ -200,7 +206,7 @@ class ModelNodes:
             needs = self.via.needs(self.targets[target])
             yield "", Reason(Placement.NONE, "ORT-MODEL-device", needs, self._advice(target)), None
             return
-        if lacking := self.lacks_graphs(target):
+        if lacking := self.lacks_graphs[target]:
             yield "", Reason(Placement.NONE, "ORT-MODEL-interface", lacking, self._advice(target)), None
         if not self.allows_cpu_nodes(target) and self.max_cpu_nodes is not None:
             on_cpu = self.counts[target][Placement.CPU]
@@ -218,7 +224,7 @@ class ModelNodes:
         yield from ((operator_name(node), reason, node) for node, reason in self.placed.notes_at(target))
 
     def _advice(self, target: int) -> str | None:
-        return self.via.advice and self.via.advice(self.via.deployed(self.targets[target]))
+        return self.via.advice and self.via.advice(self.deployments[target])
 
     def at(self, target: int) -> Iterator[tuple[NodePlace, Reason, int]]:
         """Yield the nodes with their placements at a target, and the numbers of their descriptions; -1 for none."""
@@ -266,11 +272,10 @@ class ModelNodes:
 
     def label(self, target: int) -> str:
         """Return a target in words, with the release that runs there, unless the target is a package of it."""
-        named, release = self.targets[target], self.via.deployed(self.targets[target]).release
+        named, release, _ = self.deployments[target]
         return named.label if provider_release(named.name) else f"{named.label} via ort-{version_text(release)}"
 
-    def lacks_graphs(self, target: int) -> str:
-        """Return why a target's DirectML compiles no graph of nodes that are created with the session; else nothing."""
+    def _why_no_graphs(self, target: int) -> str:
         if not self.has_device[target] or self.targets[target].level.has_graphs:
             return ""
         numbers = {number for number in self._on_directml(target) if number >= 0}

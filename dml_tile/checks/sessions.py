@@ -43,7 +43,7 @@ def session_at(nodes: ModelNodes, target: int) -> Session:
     rules = {nodes.placed.reasons[number].rule for number in numbers}
     if EXTERNAL_DATA in rules or any(OWN[rule].usual_severity is Severity.ERROR for rule in rules if rule):
         return Session.NO_PROVIDER
-    if nodes.lacks_graphs(target):
+    if nodes.lacks_graphs[target]:
         return Session.FAILS
     verdicts = nodes.verdicts[target]
     if verdicts[Verdict.REFUSED]:
@@ -110,8 +110,8 @@ def _outcome(nodes: ModelNodes, target: int, session: Session) -> Iterator[str]:
     """Yield the outcome of a session, and why it fails, if it does."""
     if session is Session.OPEN:
         yield from _open(nodes, target)
-    elif session is Session.FAILS and nodes.lacks_graphs(target):
-        yield f"{session}: {nodes.lacks_graphs(target)}"
+    elif session is Session.FAILS and nodes.lacks_graphs[target]:
+        yield f"{session}: {nodes.lacks_graphs[target]}"
     elif session in (Session.FAILS, Session.RUN_FAILS):
         of_session = session is Session.FAILS
         node, reason = next((node, why) for node, why, is_static in _refused(nodes, target) if is_static is of_session)
