@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 from onnx import ModelProto, TensorProto
 
-from dml_tile.back_ends import node_tables
+from dml_tile.back_ends import release_tables
 from dml_tile.back_ends.described_node import NodePlace
 from dml_tile.back_ends.descriptions import described_node
 from dml_tile.back_ends.kernels import cpu_kernels, releases, version_of, version_text
@@ -50,7 +50,7 @@ def fused(found: ModelProto, release: str) -> list[str]:
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['opset']}: {row['nodes'][:40]}")
 def test_nodes_are_fused_as_in_the_wheels(row: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(node_tables, "directml_kernels", cpu_kernels)
+    monkeypatch.setattr(release_tables, "directml_kernels", cpu_kernels)
     found, expected = made(row["nodes"], row["opset"]), ""
     first = version_of(next(iter(row["fused"])))
     for release in (version_text(each) for each in releases() if first <= each <= LAST):

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import pytest
 
-from dml_tile.back_ends import node_tables
+from dml_tile.back_ends import release_tables
 from dml_tile.back_ends.kernels import cpu_kernels, version_of
 from dml_tile.back_ends.placement import Placement
 from tests.helpers.described_nodes import node_tests
@@ -100,7 +100,7 @@ def test_each_operator_without_a_kernel_and_each_limit_of_onnxs_node_models_is_f
     assert len(models) > 1500
     for name, made in models.items():
         (tmp_path / f"{name}.onnx").write_bytes(made.SerializeToString())
-    monkeypatch.setattr(node_tables, "directml_kernels", lambda release: {})
+    monkeypatch.setattr(release_tables, "directml_kernels", lambda release: {})
     others = {}
     for name, message in run(LOAD, tmp_path).items():
         errors, nodes = placed(models[name], f"onnxruntime-directml-{RELEASE}")

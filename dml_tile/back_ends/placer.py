@@ -16,10 +16,9 @@ from typing import Final, NamedTuple
 from dml_tile.back_ends.crossings import RESULTS_ON_CPU, crossings
 from dml_tile.back_ends.deployment import Deployment
 from dml_tile.back_ends.described_node import NodePlace
-from dml_tile.back_ends.kernels import Kernel, Version, limits_at, releases, version_text
+from dml_tile.back_ends.kernels import Kernel, Version, limits_at
 from dml_tile.back_ends.known import known_departures
 from dml_tile.back_ends.model_descriptions import KernelOf, ModelDescriptions
-from dml_tile.back_ends.node_tables import UNKNOWN_TYPE, Answer, NodeTables, cpu_provider_has, exported_at
 from dml_tile.back_ends.opsets import opset_advice
 from dml_tile.back_ends.placement import (
     Crossing,
@@ -33,6 +32,14 @@ from dml_tile.back_ends.placement import (
 )
 from dml_tile.back_ends.possible_fusions import possible_fusion
 from dml_tile.back_ends.queries import QUERIES
+from dml_tile.back_ends.release_tables import (
+    UNKNOWN_TYPE,
+    Answer,
+    NodeTables,
+    all_nodes,
+    cpu_provider_has,
+    why_not_loaded,
+)
 from dml_tile.directml.targets import Target
 
 
@@ -116,7 +123,7 @@ def place(model: LoadedModel, deployment: Deployment) -> PlacedNodes:
     target, release, difference = deployment
     refused = list(why_not_loaded(model, release))
     if refused:
-        return PlacedNodes(refused, [(node, refused[0]) for node in _all(model.nodes)], [])
+        return PlacedNodes(refused, [(node, refused[0]) for node in all_nodes(model.nodes)], [])
     of_model = []
     for domain in model.unimported:
         named, opset = domain or "ai.onnx", limits_at(release).opsets[domain]
@@ -129,47 +136,6 @@ def place(model: LoadedModel, deployment: Deployment) -> PlacedNodes:
     placer = _Placer(release, target)
     placed = list(placer.placed(model.nodes))
     return PlacedNodes(of_model, placed, list(placer.crossings(placed)))
-
-
-def _all(nodes: Iterable[ModelNode]) -> Iterator[ModelNode]:
-    for node in nodes:
-        yield node
-        for graph in node.graphs:
-            yield from _all(graph)
-
-
-def why_not_loaded(model: LoadedModel, release: Version) -> Iterator[Reason]:
-    """Yield the reasons why a release does not load a model of its IR version and opsets."""
-    if not model.opsets:
-        yield Reason(Placement.NONE, "ORT-MODEL-opset-import", "the model imports no opset")
-    limits = limits_at(release)
-    read = version_text(limits.version)
-    advice: str | None = f"model.ir_version = {limits.ir}"
-    bounds = [("ORT-MODEL-ir-version", "IR version", "", model.ir, limits.ir, advice)]
-    for domain, opset in model.opsets.items():
-        of_domain, most = f" of {domain}" if domain else "", limits.opsets.get(domain, opset)
-        advice = f"export at opset {most}{of_domain} or below"
-        if domain in model.unused:
-            advice = f"remove the import of {domain or 'ai.onnx'}, which no node uses"
-        elif not domain and opset > most:
-            advice = _older_opset(model, opset, most)
-        bounds.append(("ORT-MODEL-opset", "opset", of_domain, opset, most, advice))
-    for rule, what, of_domain, has, most, advice in bounds:
-        text = f"{what} {has}{of_domain}"
-        if has > most and release == limits.version:
-            text = f"{text}: onnxruntime {read} loads up to {most}"
-            yield Reason(Placement.NONE, rule, text, advice)
-        elif has > most:
-            text = f"{text}: {read} loads up to {most}, and what {version_text(release)} loads is not known"
-            yield Reason(Placement.UNKNOWN, "ORT-UNKNOWN-release", text)
-
-
-def _older_opset(model: LoadedModel, opset: int, most: int) -> str | None:
-    """Return the advice on a model of an opset above the most that a release loads; None if no release loads it."""
-    if all(node.place.domain or node.fits(most) for node in _all(model.nodes)):
-        return exported_at(most)
-    later = next((release for release in releases().values() if release.opsets[""] >= opset), None)
-    return later and f"use onnxruntime {version_text(later.version)} or later"
 
 
 _NOT_OPTIMISED: Final = {"model": ((1, 12), (1, 16)), "onnx": ((1, 12), (10**6, 0))}

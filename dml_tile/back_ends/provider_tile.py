@@ -14,9 +14,8 @@ from dml_tile.back_ends.descriptions import DESCRIPTIONS
 from dml_tile.back_ends.descriptions.node import Input, KernelNode
 from dml_tile.back_ends.dialects import ONNX_TILE_6, ONNX_TILE_13, WEBNN_TILE, Request
 from dml_tile.back_ends.kernels import Version
-from dml_tile.back_ends.node_tables import NodeTables
 from dml_tile.back_ends.placement import Edge, Formals, LoadedModel, ModelNode, Placement
-from dml_tile.back_ends.placer import why_not_loaded
+from dml_tile.back_ends.release_tables import NodeTables, why_not_loaded
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1
 

@@ -18,8 +18,8 @@ from onnx import TypeProto
 
 from dml_tile.back_ends.described_node import NodePlace
 from dml_tile.back_ends.kernels import releases
-from dml_tile.back_ends.node_tables import cpu_provider_has
 from dml_tile.back_ends.placement import Edge, Gone, ModelNode
+from dml_tile.back_ends.release_tables import cpu_provider_has
 from dml_tile.readers.onnx.folding import is_deterministic
 from dml_tile.readers.onnx.nodes import Node
 from dml_tile.readers.onnx.operators import Resolved, type_name

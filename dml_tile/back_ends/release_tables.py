@@ -1,14 +1,14 @@
-"""What the providers' tables of a release, and a target's device, say of one node, whatever is around it.
+"""What a release's tables, and a target's device, say of a model's opsets and of one node, whatever is around it.
 
-NodeTables      DirectML's kernel of a node's version and types, what keeps the node from it, and the CPU's
-exported_at     the advice to use an older opset
+why_not_loaded()   why a release loads no model of an IR version and opsets
+NodeTables         DirectML's kernel of a node's version and types, what keeps the node from it, and the CPU's
 
 The sources are those of ``dml_tile.back_ends.kernels``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final, TypeAlias
 
@@ -24,7 +24,7 @@ from dml_tile.back_ends.kernels import (
     releases,
     version_text,
 )
-from dml_tile.back_ends.placement import Edge, ModelNode, Placement, Reason
+from dml_tile.back_ends.placement import Edge, LoadedModel, ModelNode, Placement, Reason
 from dml_tile.directml.data_types import CARRIERS
 from dml_tile.directml.targets import Target
 
@@ -33,7 +33,7 @@ _FIRST_CONVERTED: Final = 14
 """The oldest opset to which onnx's version_converter takes newer models: it converts no Add or Relu from 14 to 13."""
 
 
-def exported_at(opset: int) -> str:
+def _exported_at(opset: int) -> str:
     """Return the advice to use an older opset of onnx's operators."""
     is_converted = opset >= _FIRST_CONVERTED
     return f"export at opset {opset} or below{f', or convert the file to it {_CONVERTER}' if is_converted else ''}"
@@ -43,6 +43,48 @@ def _converted_to(first: int, last: int | None) -> str:
     """Return the advice to use a newer opset of onnx's operators, up to the last, if there is one."""
     end = " or later" if last is None else f" to {last}" if last > first else ""
     return f"convert the file to opset {first}{end} {_CONVERTER}"
+
+
+def all_nodes(nodes: Iterable[ModelNode]) -> Iterator[ModelNode]:
+    """Yield the nodes of a graph, and those of the graphs inside them."""
+    for node in nodes:
+        yield node
+        for graph in node.graphs:
+            yield from all_nodes(graph)
+
+
+def why_not_loaded(model: LoadedModel, release: Version) -> Iterator[Reason]:
+    """Yield the reasons why a release does not load a model of its IR version and opsets."""
+    if not model.opsets:
+        yield Reason(Placement.NONE, "ORT-MODEL-opset-import", "the model imports no opset")
+    limits = limits_at(release)
+    read = version_text(limits.version)
+    advice: str | None = f"model.ir_version = {limits.ir}"
+    bounds = [("ORT-MODEL-ir-version", "IR version", "", model.ir, limits.ir, advice)]
+    for domain, opset in model.opsets.items():
+        of_domain, most = f" of {domain}" if domain else "", limits.opsets.get(domain, opset)
+        advice = f"export at opset {most}{of_domain} or below"
+        if domain in model.unused:
+            advice = f"remove the import of {domain or 'ai.onnx'}, which no node uses"
+        elif not domain and opset > most:
+            advice = _older_opset(model, opset, most)
+        bounds.append(("ORT-MODEL-opset", "opset", of_domain, opset, most, advice))
+    for rule, what, of_domain, has, most, advice in bounds:
+        text = f"{what} {has}{of_domain}"
+        if has > most and release == limits.version:
+            text = f"{text}: onnxruntime {read} loads up to {most}"
+            yield Reason(Placement.NONE, rule, text, advice)
+        elif has > most:
+            text = f"{text}: {read} loads up to {most}, and what {version_text(release)} loads is not known"
+            yield Reason(Placement.UNKNOWN, "ORT-UNKNOWN-release", text)
+
+
+def _older_opset(model: LoadedModel, opset: int, most: int) -> str | None:
+    """Return the advice on a model of an opset above the most that a release loads; None if no release loads it."""
+    if all(node.place.domain or node.fits(most) for node in all_nodes(model.nodes)):
+        return _exported_at(most)
+    later = next((release for release in releases().values() if release.opsets[""] >= opset), None)
+    return later and f"use onnxruntime {version_text(later.version)} or later"
 
 
 _NEVER_DIRECTML: Final = frozenset({"string", "complex64", "complex128", "bfloat16"})
@@ -138,7 +180,7 @@ class NodeTables:
             if may_take and not node.place.domain and (not below or node.fits(nearest)):
                 others = sorted((known_versions(*operator) | {node.place.version}) - {*versions})
                 end = next((each - 1 for each in others if each > nearest), None)
-                ways.append(exported_at(end) if below and end else _converted_to(nearest, end))
+                ways.append(_exported_at(end) if below and end else _converted_to(nearest, end))
         rule = "ORT-CPU-version" if kernels else "ORT-CPU-unregistered"
         return Reason(Placement.CPU, rule, text, ", or ".join(ways) or None, name, ": ")
 
