@@ -11,6 +11,8 @@ from math import prod
 from typing import Any, Final, NamedTuple, TypeAlias
 from weakref import ref
 
+from pydantic.alias_generators import to_pascal
+
 from dml_tile.descriptors.graph import (
     ARRAYS,
     GraphDesc,
@@ -293,8 +295,10 @@ def arrays_have_their_counts(view: GraphView, target: Target) -> Iterator[Violat
     for name, array in ARRAYS.items():
         entries, expected = getattr(view.graph, name), getattr(view.graph, array.counted_by)
         if len(entries or ()) < expected:
-            shown = "null was provided" if entries is None else f"{len(entries)} entries were provided"
-            yield Violation(array.c_name, f"{shown}, but {expected} were expected")
+            shown = "null" if entries is None else f"an array of {len(entries)}"
+            yield Violation(
+                array.c_name, f"{shown} was provided, but {to_pascal(array.counted_by)} promises {expected}"
+            )
     for i, node in enumerate(entries_of(view.graph, "nodes")):
         if node is not None and node.data is not None and len(node.data) < (node.data_size or 0):
             were = "was" if len(node.data) == 1 else "were"
