@@ -150,7 +150,7 @@ def test_elements_of_the_output_have_their_own_numbers_where_the_dimension_count
     source = {"Type": 1, "Desc": {"DataType": 1, "Sizes": [2, 3]}}
     tables = drawn(picture_of(page_tile(InputTensor=source)))
     assert [label.text for label in tables[1].labels][:3] == ["0", "1", "2"]
-    assert [entry.text for entry in legend(tables)] == ["0"]
+    assert [entry.symbol for entry in legend(tables)] == ["0"]
 
 
 def touching(table: MemoryTable) -> Iterator[tuple[CellLabel, CellLabel]]:
@@ -204,8 +204,8 @@ def test_black_on_the_colours_has_enough_contrast() -> None:
 
 def test_the_copies_in_the_legend_are_few() -> None:
     entries = copies(drawn(laid_out([1], [200])))
-    assert [entry.text for entry in entries[:2]] == ["A", "B"]
-    assert (entries[-1].text, entries[-1].says) == ("and 188 more", f"to {letters(199)}")
+    assert [entry.symbol for entry in entries[:2]] == ["A", "B"]
+    assert (entries[-1].symbol, entries[-1].means) == ("and 188 more", f"to {letters(199)}")
     assert len(entries) == 13
 
 

@@ -145,9 +145,7 @@ _STEPS: Final = (1, 3, 2, 6, 4, 5, 1, 3)  # 3**i modulo 7, so that copies beside
 
 
 class CellLabel(NamedTuple):
-    """The label of a cell, or of an entry of the legend, and what it ``says``.
-
-    Its ``text`` has all the meaning of ``colour`` (a place in COLOURS) and ``is_wrong`` too.
+    """The label of a cell; its ``text`` has all the meaning of ``colour`` (a place in COLOURS) and ``is_wrong`` too.
 
     ``copy`` is the number of the input's copy in the cell, None if there is none.
     """

@@ -21,7 +21,7 @@ from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.directml.targets import TargetLike
 from dml_tile.errors import require_instance
 from dml_tile.pictures.labels import COLOURS, PADDING, CellLabel, TilePicture, picture_of
-from dml_tile.pictures.table import BYTE, COPIES, MemoryTable, copies, fields, legend, table_of
+from dml_tile.pictures.table import BYTE, COPIES, LegendEntry, MemoryTable, copies, fields, legend, table_of
 from dml_tile.readers.item import Item
 from dml_tile.reports.lines import Line
 from dml_tile.reports.text import result_lines
@@ -58,14 +58,14 @@ def picture_svg(picture: TilePicture, said: Sequence[Line]) -> str:
     for table in tables:
         image.skip()
         image.text(table.tensor.heading, is_bold=True)
-        image.text(", ".join(f"{entry.text} {entry.says}" for entry in fields(table.tensor)))
+        image.text(", ".join(f"{name} {value}" for name, value, _ in fields(table.tensor)))
         image.table(table)
         image.text(table.tensor.part)
     image.skip()
     for why in picture.undrawn:
         image.text(why)
-    for entry in legend(tables):
-        image.text(f"{entry.text}: {entry.says}", _GREY)
+    for symbol, means, _ in legend(tables):
+        image.text(f"{symbol}: {means}", _GREY)
     if named := copies(tables):
         image.text(COPIES, _GREY)
         image.entries(named)
@@ -107,20 +107,20 @@ class _Image:
             self._y += _CELL
         self.skip()
 
-    def entries(self, entries: Iterable[CellLabel]) -> None:
+    def entries(self, entries: Iterable[LegendEntry]) -> None:
         """Write entries in lines, as many as fit in each."""
         column = 0
-        for entry in entries:
-            wide = len(entry.text) + 2
-            if column and column + wide + 1 + len(entry.says) > self._columns:
+        for symbol, means, colour in entries:
+            wide = len(symbol) + 2
+            if column and column + wide + 1 + len(means) > self._columns:
                 column = 0
                 self._y += _CELL
-            if entry.colour is not None:
-                self._cell(entry._replace(says=f"copy {entry.text}"), column, wide)
+            if colour is not None:
+                self._cell(CellLabel(symbol, f"copy {symbol}", colour=colour), column, wide)
             else:
-                self._write(entry.text, column + 1, 19, _BLACK)
-            self._write(entry.says, column + wide + 1, 19, _BLACK)
-            column += wide + 3 + len(entry.says)
+                self._write(symbol, column + 1, 19, _BLACK)
+            self._write(means, column + wide + 1, 19, _BLACK)
+            column += wide + 3 + len(means)
         self._y += _CELL
 
     def written(self, title: str, description: str) -> str:

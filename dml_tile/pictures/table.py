@@ -89,31 +89,39 @@ COPIES: Final = "copies of the input, by their index:"
 _MAX_COPIES: Final = 12
 
 
-def fields(tensor: TensorPicture) -> Iterator[CellLabel]:
+class LegendEntry(NamedTuple):
+    """A sign or a letter in a picture, its meaning, and its place in COLOURS, if any."""
+
+    symbol: str
+    means: str
+    colour: int | None = None
+
+
+def fields(tensor: TensorPicture) -> Iterator[LegendEntry]:
     """Yield a tensor's fields by their names; strides are given even if packed."""
-    yield CellLabel("Sizes", braced(tensor.sizes))
-    yield CellLabel("Strides", f"{braced(tensor.strides)}{' (packed)' if tensor.is_packed else ''}")
-    yield CellLabel("TotalTensorSizeInBytes", str(tensor.total))
+    yield LegendEntry("Sizes", braced(tensor.sizes))
+    yield LegendEntry("Strides", f"{braced(tensor.strides)}{' (packed)' if tensor.is_packed else ''}")
+    yield LegendEntry("TotalTensorSizeInBytes", str(tensor.total))
 
 
-def legend(tables: Sequence[MemoryTable]) -> Iterator[CellLabel]:
+def legend(tables: Sequence[MemoryTable]) -> Iterator[LegendEntry]:
     """Yield the signs that occur in the tables, with their meanings."""
     characters = {character for table in tables for label in table.labels for character in label.text}
     if characters:
-        yield CellLabel("0", "an element, by its number in row-major order")
+        yield LegendEntry("0", "an element, by its number in row-major order")
     if "A" in characters:
-        yield CellLabel("0A", "element 0 of the input, where copy A of the input shows it")
+        yield LegendEntry("0A", "element 0 of the input, where copy A of the input shows it")
     for symbol, means in SYMBOLS:
         if symbol[0] in characters:
-            yield CellLabel(symbol, means)
+            yield LegendEntry(symbol, means)
 
 
-def copies(tables: Sequence[MemoryTable]) -> list[CellLabel]:
+def copies(tables: Sequence[MemoryTable]) -> list[LegendEntry]:
     """Return the first copies that are shown: letters and indices; the last entry may stand for the rest."""
     named = [(name, *copy) for table in tables for name, copy in table.copies.items()]
-    entries = [CellLabel(name, braced(index), colour=colour) for name, index, colour in named[:_MAX_COPIES]]
+    entries = [LegendEntry(name, braced(index), colour) for name, index, colour in named[:_MAX_COPIES]]
     more = len(named) - len(entries)
-    return [*entries, CellLabel(f"and {more} more", f"to {named[-1][0]}")] if more else entries
+    return [*entries, LegendEntry(f"and {more} more", f"to {named[-1][0]}")] if more else entries
 
 
 _INDENT: Final = 2
@@ -131,8 +139,8 @@ def picture_lines(picture: TilePicture, width: int) -> Iterator[Line]:
             yield Line(2 * _INDENT, (table.tensor.part, "italic"))
         yield Line(0)
     yield from undrawn_lines(picture)
-    for entry in legend(tables):
-        yield Line(_INDENT, (f"{entry.text}: {entry.says}", "dim"))
+    for symbol, means, _ in legend(tables):
+        yield Line(_INDENT, (f"{symbol}: {means}", "dim"))
     if named := copies(tables):
         yield Line(_INDENT, (COPIES, "dim"))
         yield from _flowed(named, width - 2 * _INDENT)
@@ -143,17 +151,17 @@ def undrawn_lines(picture: TilePicture) -> Iterator[Line]:
     return (Line(_INDENT, (why, "yellow")) for why in picture.undrawn)
 
 
-def _flowed(entries: Iterable[CellLabel], width: int) -> Iterator[Line]:
+def _flowed(entries: Iterable[LegendEntry], width: int) -> Iterator[Line]:
     """Yield lines of entries, as many as fit in each."""
     line: list[Part] = []
     used = 0
-    for entry in entries:
-        wide = len(f"{entry.text} {entry.says}")
+    for symbol, means, colour in entries:
+        wide = len(f"{symbol} {means}")
         if line and used + 2 + wide > width:
             yield Line(2 * _INDENT, *line)
             line, used = [], 0
         blanks = "  " if line else ""
-        line += [blanks, (entry.text, _style(entry.colour)), f" {entry.says}"]
+        line += [blanks, (symbol, _style(colour)), f" {means}"]
         used += len(blanks) + wide
     yield Line(2 * _INDENT, *line)
 
