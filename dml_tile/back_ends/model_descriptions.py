@@ -27,7 +27,7 @@ _TOO_MANY: Final = f"the descriptors of its model have more than {MAX_DESCRIBED_
 KernelOf: TypeAlias = Callable[[ModelNode], Callable[[Version], KernelNode] | None]
 """Returns what makes a node a kernel's, of the model with all sizes that are given."""
 
-PlacedNodes: TypeAlias = Sequence[tuple[ModelNode, Reason]]
+NodePlacements: TypeAlias = Sequence[tuple[ModelNode, Reason]]
 
 
 _ALIKE: Final = ((1, 21), (1, 24))
@@ -72,7 +72,7 @@ class ModelDescriptions:
         """The descriptions, without places and names."""
         return tuple(self._found)
 
-    def numbers_of(self, placements: Sequence[tuple[PlacedNodes, Version]]) -> list[dict[ModelNode, int]]:
+    def numbers_of(self, placements: Sequence[tuple[NodePlacements, Version]]) -> list[dict[ModelNode, int]]:
         """Return of each release's placements the numbers of the descriptions of the nodes on DirectML.
 
         It is -1 for a node that has no kernel's view.
@@ -94,7 +94,7 @@ class ModelDescriptions:
         ]
 
     def _with_graphs(
-        self, placed: PlacedNodes, described: Mapping[ModelNode, _Numbered], at: _At
+        self, placed: NodePlacements, described: Mapping[ModelNode, _Numbered], at: _At
     ) -> dict[ModelNode, int]:
         """Return the numbers of descriptions, with the edges that CompileGraph may refuse."""
         numbers = {node: number for node, (number, _) in described.items()}
@@ -197,12 +197,12 @@ def _noting_reads(node: KernelNode, read: list[str]) -> KernelNode:
     return node._replace(inputs=inputs)
 
 
-def may_have_graphs(placed: PlacedNodes) -> bool:
+def may_have_graphs(placed: NodePlacements) -> bool:
     """Return True if the provider may make graphs of a model's nodes: none of them has a body."""
     return not any(node.graphs for node, _ in placed)
 
 
-def values_read(placed: PlacedNodes) -> dict[Hashable, Hashable]:
+def values_read(placed: NodePlacements) -> dict[Hashable, Hashable]:
     """Return the values that are read in place of those of nodes that are gone."""
     read: dict[Hashable, Hashable] = {}
     for node, reason in placed:
@@ -211,7 +211,7 @@ def values_read(placed: PlacedNodes) -> dict[Hashable, Hashable]:
     return read
 
 
-def steps_of(placed: PlacedNodes, joining: Callable[[ModelNode], bool]) -> tuple[list[ModelNode], list[NodeStep]]:
+def steps_of(placed: NodePlacements, joining: Callable[[ModelNode], bool]) -> tuple[list[ModelNode], list[NodeStep]]:
     """Return the nodes that are not gone, and what becomes of each; ``joining`` nodes are part of graphs."""
     read, nodes, steps = values_read(placed), [], []
     for node, reason in placed:
@@ -228,7 +228,7 @@ def steps_of(placed: PlacedNodes, joining: Callable[[ModelNode], bool]) -> tuple
 
 
 def described_graphs(
-    placed: PlacedNodes, seen: Mapping[ModelNode, KernelNode], results: Set[Hashable]
+    placed: NodePlacements, seen: Mapping[ModelNode, KernelNode], results: Set[Hashable]
 ) -> Iterator[DescribedNode]:
     """Yield the graphs that the provider compiles, and the nodes on DirectML that are part of none.
 
@@ -260,7 +260,7 @@ def described_graphs(
 
 
 def _unlike_edges(
-    placed: PlacedNodes, ends: Mapping[ModelNode, _Ends | None], read: Mapping[Hashable, Hashable]
+    placed: NodePlacements, ends: Mapping[ModelNode, _Ends | None], read: Mapping[Hashable, Hashable]
 ) -> Iterator[tuple[ModelNode, ModelNode, Hashable]]:
     """Yield the sure edges whose ends have tensors of other bytes: maker, reader and value."""
     written = dict[Hashable, int]()

@@ -1,6 +1,6 @@
 """An operator as its kernel sees it, and the bounds and refusals of kernels.
 
-A kernel takes an ExecutedOperator and returns the values of its output, or a tuple of those of all outputs in C's
+A kernel takes an KernelCall and returns the values of its output, or a tuple of those of all outputs in C's
 order: a list for an array of tensors. Values are rounded to the output's type by ``rounding``. FLOAT32 and FLOAT16 are
 computed in FLOAT32, FLOAT64 in FLOAT64, integers in their own type, in which they wrap.
 """
@@ -23,7 +23,7 @@ from dml_tile.findings import Finding
 from dml_tile.rules.execution import Element, Work, index_is_in_range, region_is_finite, work_is_bounded
 
 Array: TypeAlias = NDArray[Any]
-OperatorKernel: TypeAlias = Callable[["ExecutedOperator"], Any]
+OperatorKernel: TypeAlias = Callable[["KernelCall"], Any]
 OperatorKernels: TypeAlias = dict[str, OperatorKernel]
 """Kernels by the operators' names."""
 Lengths: TypeAlias = tuple[int, ...]
@@ -71,7 +71,7 @@ class FirstRows(NamedTuple):
     rows: Array
 
 
-class ExecutedOperator:
+class KernelCall:
     """An operator that is executed: ``c.Axis`` is a field by its name in C, ``c["InputTensor"]`` an input, widened.
 
     ``raw`` are the inputs as they are, ``outputs`` the tensors to write, both by name, None for null ones.

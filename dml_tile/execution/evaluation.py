@@ -34,7 +34,7 @@ from dml_tile.directml.enums import OperatorType
 from dml_tile.directml.operators import Field, operators
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.errors import DmlError, require_instance
-from dml_tile.execution.call import Array, ExecutedOperator, Output, computed_dtype, require_bounded
+from dml_tile.execution.call import Array, KernelCall, Output, computed_dtype, require_bounded
 from dml_tile.execution.operators.table import values_of
 from dml_tile.findings import Against, Finding
 from dml_tile.geometry.layout import extent, packed_strides
@@ -176,7 +176,7 @@ class ExecutableOperator:
 
     def values(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Return the outputs' elements for those of the inputs, all by field. Raises DmlError, as ``evaluate`` does."""
-        return values_of(ExecutedOperator(self.fields, inputs, self._results, self.target))
+        return values_of(KernelCall(self.fields, inputs, self._results, self.target))
 
     def run(
         self, reads: Mapping[str, Bytes], writes: Mapping[str, Sequence[Bytes]], padding: Padding = "preserve"

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from dml_tile.execution.call import Array, ExecutedOperator, OperatorKernel, OperatorKernels, saturated, scalar_of
+from dml_tile.execution.call import Array, KernelCall, OperatorKernel, OperatorKernels, saturated, scalar_of
 from dml_tile.execution.operators import functions
 
 Function: TypeAlias = Callable[..., Any]
@@ -26,7 +26,7 @@ def by_value(function: Callable[..., Any]) -> Function:
 # integers
 
 
-def quotient(c: ExecutedOperator, a: Array, b: Array) -> Array:
+def quotient(c: KernelCall, a: Array, b: Array) -> Array:
     """Return a / b, of integers toward zero. By zero it is the measured driver's: Direct3D leaves signed ones open."""
     if a.dtype.kind == "f":
         return a / b
@@ -42,7 +42,7 @@ def _by_zero(a: Array, of_int64: Array) -> Array:
     return np.where(a < 0, 1, -1).astype(a.dtype) if a.itemsize < 8 else of_int64
 
 
-def modulus_truncate(c: ExecutedOperator, a: Array, b: Array) -> Array:
+def modulus_truncate(c: KernelCall, a: Array, b: Array) -> Array:
     """Return a - b * trunc(a / b), in FLOAT32 as it stands: NaN of an infinite b."""
     if a.dtype.kind == "f":
         return a - b * np.trunc(a / b)
@@ -50,7 +50,7 @@ def modulus_truncate(c: ExecutedOperator, a: Array, b: Array) -> Array:
     return np.where(b == 0, by_zero, np.fmod(a, b))
 
 
-def modulus_floor(c: ExecutedOperator, a: Array, b: Array) -> Array:
+def modulus_floor(c: KernelCall, a: Array, b: Array) -> Array:
     """Return a - b * floor(a / b), in FLOAT32 as it stands."""
     if a.dtype.kind == "f":
         return a - b * np.floor(a / b)
@@ -60,7 +60,7 @@ def modulus_floor(c: ExecutedOperator, a: Array, b: Array) -> Array:
 def clamped(function: Callable[[Array], Array]) -> Function:
     """Return a function whose results for 8-bit and 16-bit integers are clamped; those of wider ones wrap."""
 
-    def of_elements(c: ExecutedOperator, x: Array) -> Array:
+    def of_elements(c: KernelCall, x: Array) -> Array:
         if x.dtype.kind == "i" and x.itemsize < 4:
             limits = np.iinfo(x.dtype)
             return np.clip(function(x.astype(np.int32)), limits.min, limits.max).astype(x.dtype)
@@ -72,7 +72,7 @@ def clamped(function: Callable[[Array], Array]) -> Function:
 def of_bits(function: Callable[..., Array]) -> Function:
     """Return a function of the bits of elements of any type."""
 
-    def of_elements(c: ExecutedOperator, *_: Array) -> Array:
+    def of_elements(c: KernelCall, *_: Array) -> Array:
         raw = [np.ascontiguousarray(each) for each in c.raw.values()]
         found = function(*(each.view(f"u{each.itemsize}") for each in raw))
         return found.view(raw[0].dtype) if found.itemsize == raw[0].itemsize else found
@@ -83,7 +83,7 @@ def of_bits(function: Callable[..., Array]) -> Function:
 def shifted(shift: Callable[..., Array]) -> Function:
     """Return a shift by the low 5 bits of the count, as HLSL's; of 64 bits by the count, above 31 by 32 + those."""
 
-    def of_elements(c: ExecutedOperator, a: Array, b: Array) -> Array:
+    def of_elements(c: KernelCall, a: Array, b: Array) -> Array:
         if a.itemsize == 8:
             count = np.where(b < 32, b, 32 + (b & b.dtype.type(31))).astype(np.uint64)
             return shift(a.astype(np.uint64), count).astype(a.dtype)
@@ -92,7 +92,7 @@ def shifted(shift: Callable[..., Array]) -> Function:
     return of_elements
 
 
-def power(c: ExecutedOperator, x: Array, exponent: Array) -> Array:
+def power(c: KernelCall, x: Array, exponent: Array) -> Array:
     """Return x^exponent; integers to an integer wrap in 32 bits and are clamped to 8 or 16."""
     if x.dtype.kind == "f":
         return functions.power(x, exponent)
@@ -106,7 +106,7 @@ def power(c: ExecutedOperator, x: Array, exponent: Array) -> Array:
 # limits and rounding: NaN is passed over by min and max
 
 
-def clip_grad(c: ExecutedOperator, x: Array, gradient: Array) -> Array:
+def clip_grad(c: KernelCall, x: Array, gradient: Array) -> Array:
     inside = (x > scalar_of(c.Min, x.dtype)) & (x < scalar_of(c.Max, x.dtype))
     return np.where(inside, gradient, gradient.dtype.type(0))
 
@@ -130,7 +130,7 @@ def as_float(x: Array) -> Array:
     return x.astype(np.float32) if x.dtype.kind in "iu" else x
 
 
-def cast(c: ExecutedOperator) -> Array:
+def cast(c: KernelCall) -> Array:
     """Return the values; integers become 32 bits in the output's signedness, and are clamped to 8 or 16."""
     x: Array = c["InputTensor"]
     if x.dtype.kind in "iu" and c.out.dtype.kind in "iu" and c.out.dtype.itemsize < 4:
@@ -141,14 +141,14 @@ def cast(c: ExecutedOperator) -> Array:
 # activations
 
 
-def shrink(c: ExecutedOperator, x: Array) -> Array:
+def shrink(c: KernelCall, x: Array) -> Array:
     """Return x moved by Bias toward zero beyond Threshold, else 0; of integers in FLOAT32, halves to even."""
     value = as_float(x)
     found = np.where(value < -c.Threshold, value + c.Bias, np.where(value > c.Threshold, value - c.Bias, 0))
     return found if x.dtype.kind == "f" else np.rint(found)
 
 
-def softplus(c: ExecutedOperator, x: Array) -> Array:
+def softplus(c: KernelCall, x: Array) -> Array:
     """Return log(1 + e^(Steepness * x)) / Steepness; a large x as it is."""
     scaled = c.Steepness * x
     return np.where(scaled > 30, x, functions.log_1_plus_exp(scaled) / c.Steepness)

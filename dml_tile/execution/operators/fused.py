@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dml_tile.descriptors.operator import OperatorDesc, OperatorFields
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.targets import Target
-from dml_tile.execution.call import Array, ExecutedOperator, OperatorKernel, Output
+from dml_tile.execution.call import Array, KernelCall, OperatorKernel, Output
 from dml_tile.execution.operators import element_wise, reductions
 
 
@@ -20,6 +20,6 @@ def activated(desc: OperatorDesc, x: Array, target: Target) -> Array:
     """Return a fused activation's values."""
     assert isinstance(desc.desc, OperatorFields), "check refuses others"
     output = Output(TensorDataType.FLOAT32, x.shape)
-    c = ExecutedOperator(desc.desc, {"InputTensor": x}, {"OutputTensor": output}, target)
+    c = KernelCall(desc.desc, {"InputTensor": x}, {"OutputTensor": output}, target)
     found: Array = kernel_of(c.name, element_wise.KERNELS | reductions.KERNELS)(c)
     return found

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from dml_tile.execution.call import Array, ExecutedOperator, Lengths, OperatorKernels
+from dml_tile.execution.call import Array, KernelCall, Lengths, OperatorKernels
 from dml_tile.execution.operators import functions
 from dml_tile.execution.operators.quantised import aligned, dequantized_operand, from_zero, to_output
 from dml_tile.execution.operators.reductions import total
@@ -17,7 +17,7 @@ _IN_ORDER: Final = 2**16
 """The most multiplications of a product of matrices that are added one after the other."""
 
 
-def product(c: ExecutedOperator, a: Array, b: Array) -> Array:
+def product(c: KernelCall, a: Array, b: Array) -> Array:
     """Return the product of matrices. The products of small ones are rounded and added in order, as was measured."""
     steps = prod(np.broadcast_shapes(a.shape[:-2], b.shape[:-2])) * a.shape[-2] * prod(b.shape[-2:])
     c.require(steps=steps)
@@ -36,7 +36,7 @@ def transposed(x: Array) -> Array:
     return x.swapaxes(-1, -2)
 
 
-def gemm(c: ExecutedOperator) -> Array:
+def gemm(c: KernelCall) -> Array:
     a, b, addend = c["ATensor"], c["BTensor"], c["CTensor"]
     found = c.Alpha * product(c, transposed(a) if c.TransA else a, transposed(b) if c.TransB else b)
     return found if addend is None else found + c.Beta * addend
@@ -45,11 +45,11 @@ def gemm(c: ExecutedOperator) -> Array:
 # of quantised elements
 
 
-def scaled_product(c: ExecutedOperator) -> Array:
+def scaled_product(c: KernelCall) -> Array:
     return product(c, *(dequantized_operand(c, name) for name in "AB"))
 
 
-def matrix_multiply_integer_to_float(c: ExecutedOperator) -> Array:
+def matrix_multiply_integer_to_float(c: KernelCall) -> Array:
     """Return the product of what DEQUANTIZE_LINEAR makes, stored in the output's type at each step."""
     found, bias = c.stored(scaled_product(c)), c["BiasTensor"]
     return found if bias is None else found + bias
@@ -58,7 +58,7 @@ def matrix_multiply_integer_to_float(c: ExecutedOperator) -> Array:
 # convolution
 
 
-def convolved(c: ExecutedOperator, x: Array, filter_: Array, out: Lengths, steps: Lengths, start: Lengths) -> Array:
+def convolved(c: KernelCall, x: Array, filter_: Array, out: Lengths, steps: Lengths, start: Lengths) -> Array:
     """Return a cross-correlation: a product of matrices for each row of the filter."""
     count, groups = c.DimensionCount, c.GroupCount
     size = filter_.shape[-count:]
@@ -75,7 +75,7 @@ def convolved(c: ExecutedOperator, x: Array, filter_: Array, out: Lengths, steps
     return found.reshape(x.shape[0], -1, *out)
 
 
-def backward(c: ExecutedOperator, x: Array, filter_: Array, out: Lengths) -> Array:
+def backward(c: KernelCall, x: Array, filter_: Array, out: Lengths) -> Array:
     """Return a transposed convolution: that of the input with zeros between its elements, which meet the filter too."""
     count, groups, size = c.DimensionCount, c.GroupCount, filter_.shape[-c.DimensionCount :]
     shape = (*x.shape[:2], *((n - 1) * s + 1 for n, s in zip(x.shape[2:], c.Strides, strict=True)))
@@ -90,7 +90,7 @@ def backward(c: ExecutedOperator, x: Array, filter_: Array, out: Lengths) -> Arr
     return convolved(c, spread[cropped], by_output, out, (1,) * count, tuple(max(0, each) for each in start))
 
 
-def convolution(c: ExecutedOperator) -> Array:
+def convolution(c: KernelCall) -> Array:
     """Page: ns-directml-dml_convolution_operator_desc"""
     x, filter_, out, bias = c["InputTensor"], c["FilterTensor"], c.out.shape[2:], c["BiasTensor"]
     if c.Mode == 0:  # CONVOLUTION: the filter is mirrored
@@ -99,7 +99,7 @@ def convolution(c: ExecutedOperator) -> Array:
     return found if bias is None else found + bias
 
 
-def without_output_padding(c: ExecutedOperator, found: Array) -> Array:
+def without_output_padding(c: KernelCall, found: Array) -> Array:
     """Return a backward convolution with zeros where OutputPadding is, for which bias and activation do not count."""
     inside: Any = (..., *(slice(n - p) for n, p in zip(found.shape[2:], c.OutputPadding, strict=True)))
     zeros = np.zeros_like(found)
@@ -107,19 +107,19 @@ def without_output_padding(c: ExecutedOperator, found: Array) -> Array:
     return zeros
 
 
-def per_filter(c: ExecutedOperator, name: str, otherwise: float) -> Array:
+def per_filter(c: KernelCall, name: str, otherwise: float) -> Array:
     """Return a filter's scale or zero point, {1, C, 1...}, so that it meets the filter's first dimension."""
     found = c.raw[name]
     values = np.array([otherwise]) if found is None else found
     return values.astype(np.float64).reshape(-1, *[1] * (c.raw["FilterTensor"].ndim - 1))
 
 
-def convolution_integer(c: ExecutedOperator) -> Array:
+def convolution_integer(c: KernelCall) -> Array:
     filter_ = c.raw["FilterTensor"] - per_filter(c, "FilterZeroPointTensor", 0)
     return convolved(c, from_zero(c, "Input"), filter_, c.out.shape[2:], c.Strides, c.StartPadding)
 
 
-def quantized_linear_convolution(c: ExecutedOperator) -> Array:
+def quantized_linear_convolution(c: KernelCall) -> Array:
     """Return the convolution, rounded and saturated to 32 bits, in which the zero point is added and wraps."""
     found = convolution_integer(c)
     found = found if c["BiasTensor"] is None else found + c["BiasTensor"]
@@ -134,7 +134,7 @@ def quantized_linear_convolution(c: ExecutedOperator) -> Array:
 # attention
 
 
-def stacked(c: ExecutedOperator, name: str) -> Any:
+def stacked(c: KernelCall, name: str) -> Any:
     """Return a query, key or value {batch, length, size}, also of a stacked tensor; None if there is none."""
     for parts in ("QueryKey", "KeyValue", "QueryKeyValue"):
         tensor = c[f"Stacked{parts}Tensor"]
@@ -145,7 +145,7 @@ def stacked(c: ExecutedOperator, name: str) -> Any:
     return None if tensor is None else tensor.reshape(tensor.shape[-3:])
 
 
-def multihead_attention(c: ExecutedOperator) -> tuple[Array, Any, Any]:
+def multihead_attention(c: KernelCall) -> tuple[Array, Any, Any]:
     """Return softmax(query x key^T x Scale + bias, masked) x value of each head, and the present keys and values.
 
     Page: ns-directml-dml_multihead_attention_operator_desc
@@ -171,7 +171,7 @@ def multihead_attention(c: ExecutedOperator) -> tuple[Array, Any, Any]:
     return product(c, shares, value).swapaxes(1, 2), key, value
 
 
-def masked(c: ExecutedOperator, batch: int, heads: int, length: int, keys: int) -> Array:
+def masked(c: KernelCall, batch: int, heads: int, length: int, keys: int) -> Array:
     """Return where MaskFilterValue is added.
 
     Of KEY_QUERY_SEQUENCE_LENGTH_START_END only the contents are documented.

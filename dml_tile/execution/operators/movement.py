@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from dml_tile.execution.call import Array, ExecutedOperator, FirstRows, Lengths, OperatorKernels, saturated, scalar_of
+from dml_tile.execution.call import Array, FirstRows, KernelCall, Lengths, OperatorKernels, saturated, scalar_of
 
 
 def positions(shape: Lengths, axes: Lengths) -> Array:
@@ -19,12 +19,12 @@ def positions(shape: Lengths, axes: Lengths) -> Array:
     return np.arange(prod(lengths)).reshape(lengths)
 
 
-def slice_(c: ExecutedOperator) -> Array:
+def slice_(c: KernelCall) -> Array:
     ends = zip(c.Offsets, c.Sizes, c.Strides, strict=True)
     return c.x[tuple(slice(start, start + (size - 1) * step + 1, step) for start, size, step in ends)]
 
 
-def window_index(c: ExecutedOperator, sizes: Lengths) -> tuple[Array, ...]:
+def window_index(c: KernelCall, sizes: Lengths) -> tuple[Array, ...]:
     """Return the index of the elements of SLICE1 and SLICE_GRAD; a negative stride begins at its window's end."""
     windows = zip(c.InputWindowOffsets, c.InputWindowSizes, c.InputWindowStrides, sizes, strict=True)
     return np.ix_(
@@ -32,13 +32,13 @@ def window_index(c: ExecutedOperator, sizes: Lengths) -> tuple[Array, ...]:
     )
 
 
-def slice_grad(c: ExecutedOperator) -> Array:
+def slice_grad(c: KernelCall) -> Array:
     gradient, found = c.raw["InputGradientTensor"], np.zeros(c.out.shape, c.out.dtype)
     found[window_index(c, gradient.shape)] = gradient
     return found
 
 
-def split(c: ExecutedOperator) -> tuple[list[Array]]:
+def split(c: KernelCall) -> tuple[list[Array]]:
     outputs: Any = c.outputs["OutputTensors"]
     ends = np.cumsum([output.shape[c.Axis] for output in outputs])
     return (np.split(c.x, ends[:-1], c.Axis),)
@@ -47,7 +47,7 @@ def split(c: ExecutedOperator) -> tuple[list[Array]]:
 # indices
 
 
-def gather(c: ExecutedOperator) -> Array:
+def gather(c: KernelCall) -> Array:
     """Return slices of the input along Axis. Batches of indices, which no page mentions, take from their own part."""
     x, given, count = c.x, c.raw["IndicesTensor"], c.IndexDimensions
     indices = c.indices("IndicesTensor", x.shape[c.Axis])
@@ -61,14 +61,14 @@ def gather(c: ExecutedOperator) -> Array:
     return np.stack([np.take(part, index, c.Axis - first) for part, index in parts])
 
 
-def along(c: ExecutedOperator, x: Array) -> tuple[Array, ...]:
+def along(c: KernelCall, x: Array) -> tuple[Array, ...]:
     """Return the index of each element of IndicesTensor, which counts along Axis."""
     indices = c.indices("IndicesTensor", x.shape[c.Axis])
     grid = np.ogrid[tuple(map(slice, indices.shape))]
     return (*grid[: c.Axis], indices, *grid[c.Axis + 1 :])
 
 
-def scatter(c: ExecutedOperator) -> Array:
+def scatter(c: KernelCall) -> Array:
     found = c.x.copy()
     found[along(c, found)] = c.raw["UpdatesTensor"]
     return found
@@ -78,7 +78,7 @@ def of_last_dimensions(tensor: Array, count: int) -> Array:
     return tensor.reshape(tensor.shape[tensor.ndim - count :])
 
 
-def nd_index(c: ExecutedOperator, sizes: Lengths) -> tuple[Array, ...]:
+def nd_index(c: KernelCall, sizes: Lengths) -> tuple[Array, ...]:
     """Return the index of GATHER_ND and SCATTER_ND into the last InputDimensionCount dimensions."""
     batches, count = c.get("BatchDimensionCount") or 0, c.raw["IndicesTensor"].shape[-1]
     indices = c.indices("IndicesTensor", np.array(sizes[batches : batches + count]))
@@ -88,12 +88,12 @@ def nd_index(c: ExecutedOperator, sizes: Lengths) -> tuple[Array, ...]:
     return *lead, *np.moveaxis(indices, -1, 0)
 
 
-def gather_nd(c: ExecutedOperator) -> Array:
+def gather_nd(c: KernelCall) -> Array:
     x = of_last_dimensions(c.x, c.InputDimensionCount)
     return x[nd_index(c, x.shape)]
 
 
-def scatter_nd(c: ExecutedOperator) -> Array:
+def scatter_nd(c: KernelCall) -> Array:
     found = c.x.copy()
     part = of_last_dimensions(found, c.InputDimensionCount)
     index = nd_index(c, part.shape)
@@ -101,20 +101,20 @@ def scatter_nd(c: ExecutedOperator) -> Array:
     return found
 
 
-def one_hot(c: ExecutedOperator) -> Array:
+def one_hot(c: KernelCall) -> Array:
     """Return the second value where the index is, else the first; an index out of range is nowhere."""
     off, on = c.raw["ValuesTensor"].ravel()[:2]
     size, indices = c.out.shape[c.Axis], c.raw["IndicesTensor"].astype(np.int64)
     return np.where(positions(c.out.shape, (c.Axis,)) == np.where(indices < 0, indices + size, indices), on, off)
 
 
-def reverse_subsequences(c: ExecutedOperator) -> Array:
+def reverse_subsequences(c: KernelCall) -> Array:
     size, at = c.x.shape[c.Axis], positions(c.x.shape, (c.Axis,))
     lengths = np.minimum(c.raw["SequenceLengthsTensor"].astype(np.int64), size)
     return np.take_along_axis(c.x, np.where(at < lengths, lengths - 1 - at, at), c.Axis)
 
 
-def nonzero_coordinates(c: ExecutedOperator) -> tuple[Array, FirstRows]:
+def nonzero_coordinates(c: KernelCall) -> tuple[Array, FirstRows]:
     """Return the number of elements other than 0, and a row of coordinates for each; further rows are not written."""
     output: Any = c.outputs["OutputCoordinatesTensor"]
     rows = np.argwhere(of_last_dimensions(c.x, output.shape[-1]) != 0)
@@ -146,7 +146,7 @@ MODES: Final = (clipped, clipped, reflected, symmetric, np.mod)
 """By DML_PADDING_MODE, the element that is read at a place outside: CONSTANT writes PaddingValue over it."""
 
 
-def padding(c: ExecutedOperator) -> Array:
+def padding(c: KernelCall) -> Array:
     x = c.x
     places = [np.arange(size) - before(start) for start, size in zip(c.StartPadding, c.out.shape, strict=True)]
     found = x[np.ix_(*(clipped(MODES[c.PaddingMode](at, n), n) for at, n in zip(places, x.shape, strict=True)))]
@@ -156,7 +156,7 @@ def padding(c: ExecutedOperator) -> Array:
     return found
 
 
-def fill_sequence(c: ExecutedOperator) -> Array:
+def fill_sequence(c: KernelCall) -> Array:
     """Return ValueStart and further steps of ValueDelta; integers wrap."""
     start, step = (scalar_of(value, c.out.dtype) for value in (c.ValueStart, c.ValueDelta))
     if c.out.dtype.kind == "f":
@@ -165,7 +165,7 @@ def fill_sequence(c: ExecutedOperator) -> Array:
     return steps * step + start
 
 
-def diagonal_matrix(c: ExecutedOperator) -> Array:
+def diagonal_matrix(c: KernelCall) -> Array:
     """Return Value on the diagonals from Offset or DiagonalFillBegin on; the input, or zeros, elsewhere."""
     begin = c.get("DiagonalFillBegin") if c.get("Offset") is None else c.Offset
     end = c.get("DiagonalFillEnd") if c.get("Offset") is None else c.Offset + 1
@@ -182,7 +182,7 @@ def diagonal_matrix(c: ExecutedOperator) -> Array:
 # blocks
 
 
-def block_shape(c: ExecutedOperator, wide: Lengths) -> tuple[Lengths, Lengths]:
+def block_shape(c: KernelCall, wide: Lengths) -> tuple[Lengths, Lengths]:
     """Return the shape of the tensor with more channels, in blocks, and its permutation to the other's.
 
     Order chooses the neighbours: all channels of a block's place, or all places of a channel.
@@ -194,12 +194,12 @@ def block_shape(c: ExecutedOperator, wide: Lengths) -> tuple[Lengths, Lengths]:
     return (batch, size, size, channels, height, width), (0, 3, 4, 1, 5, 2)
 
 
-def depth_to_space(c: ExecutedOperator) -> Array:
+def depth_to_space(c: KernelCall) -> Array:
     shape, order = block_shape(c, c.x.shape)
     return c.x.reshape(shape).transpose(order)
 
 
-def space_to_depth(c: ExecutedOperator) -> Array:
+def space_to_depth(c: KernelCall) -> Array:
     shape, order = block_shape(c, c.out.shape)
     return c.x.reshape([shape[i] for i in order]).transpose(np.argsort(order))
 

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from dml_tile.execution.call import Array, ExecutedOperator, OperatorKernels
+from dml_tile.execution.call import Array, KernelCall, OperatorKernels
 
 _MULTIPLIERS: Final = 0xD2511F53, 0xCD9E8D57
 _KEY_STEPS: Final = 0x9E3779B9, 0xBB67AE85
@@ -14,7 +14,7 @@ _WORD: Final = 0xFFFFFFFF
 _ROUNDS: Final = 10
 
 
-def random_generator(c: ExecutedOperator) -> tuple[Array, Array]:
+def random_generator(c: KernelCall) -> tuple[Array, Array]:
     """Return the numbers of Philox 4x32-10, and the state, whose counter goes up by blocks of four.
 
     Salmon et al., 2011, "Parallel random numbers: as easy as 1, 2, 3".
@@ -35,7 +35,7 @@ def random_generator(c: ExecutedOperator) -> tuple[Array, Array]:
     return np.stack(x, 1).ravel()[: c.out.size].astype(np.uint32), np.array(words + state[4:], np.uint32)
 
 
-def adam_optimizer(c: ExecutedOperator) -> tuple[Array, Array, Array]:
+def adam_optimizer(c: KernelCall) -> tuple[Array, Array, Array]:
     """Return the parameters and both moments after a step, of the bias correction by TrainingStepTensor.
 
     Page: ns-directml-dml_adam_optimizer_operator_desc

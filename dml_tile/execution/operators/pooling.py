@@ -9,12 +9,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from dml_tile.execution.call import Array, ExecutedOperator, Lengths, OperatorKernels
+from dml_tile.execution.call import Array, KernelCall, Lengths, OperatorKernels
 from dml_tile.execution.operators.quantised import from_zero, to_output
 from dml_tile.execution.operators.windows import Windows, added_back
 
 
-def windows_of(c: ExecutedOperator, shape: Lengths, out: Lengths) -> Windows:
+def windows_of(c: KernelCall, shape: Lengths, out: Lengths) -> Windows:
     """Return the windows of a pooling of a tensor of a shape."""
     more = {"dilation": c.get("Dilations"), "start": c.StartPadding}
     return Windows(c, shape, out[-c.DimensionCount :], c.WindowSize, c.Strides, **more)
@@ -25,19 +25,19 @@ def added(parts: Iterable[Array]) -> Array:
     return reduce(np.add, parts)
 
 
-def divisors(c: ExecutedOperator, windows: Windows, dtype: np.dtype[Any]) -> Array:
+def divisors(c: KernelCall, windows: Windows, dtype: np.dtype[Any]) -> Array:
     """Return how many elements each window averages; of one that lies in the padding, 0."""
     if c.IncludePadding:
         return np.array(prod(c.WindowSize), dtype)
     return windows.over(np.ones(windows.shape, dtype)).sum(windows.axes, dtype=dtype)
 
 
-def averaged(c: ExecutedOperator, x: Array) -> Array:
+def averaged(c: KernelCall, x: Array) -> Array:
     windows = windows_of(c, x.shape, c.out.shape)
     return added(windows.one_by_one(x)) / divisors(c, windows, x.dtype)
 
 
-def average_pooling_grad(c: ExecutedOperator) -> Array:
+def average_pooling_grad(c: KernelCall) -> Array:
     gradient, shape = c["InputGradientTensor"], c.out.shape
     windows = windows_of(c, shape, gradient.shape)
     parts, found = gradient / divisors(c, windows, gradient.dtype), np.zeros(prod(shape) + 1, gradient.dtype)
@@ -47,13 +47,13 @@ def average_pooling_grad(c: ExecutedOperator) -> Array:
     return found[:-1]
 
 
-def lp_pooling(c: ExecutedOperator) -> Array:
+def lp_pooling(c: KernelCall) -> Array:
     x = c["InputTensor"]
     powers = windows_of(c, x.shape, c.out.shape).one_by_one(np.abs(x) ** c.P)
     return added(powers) ** (1 / np.float32(c.P))
 
 
-def most(c: ExecutedOperator, x: Array, out: Lengths, *, indices: bool = True) -> tuple[Array, Array]:
+def most(c: KernelCall, x: Array, out: Lengths, *, indices: bool = True) -> tuple[Array, Array]:
     """Return of each window the greatest element and its place in the whole tensor.
 
     A window starts from the least finite number of its type, which is also what lies in the padding: of FLOAT16 with
@@ -76,23 +76,23 @@ def most(c: ExecutedOperator, x: Array, out: Lengths, *, indices: bool = True) -
     return best, place
 
 
-def quantized_linear_average_pooling(c: ExecutedOperator) -> Array:
+def quantized_linear_average_pooling(c: KernelCall) -> Array:
     return to_output(c, averaged(c, from_zero(c, "Input").astype(np.float32) * c["InputScaleTensor"]))
 
 
-def max_pooling(c: ExecutedOperator) -> tuple[Array, ...]:
+def max_pooling(c: KernelCall) -> tuple[Array, ...]:
     x, has_indices = c.x, c.outputs.get("OutputIndicesTensor") is not None
     values, places = most(c, x, c.out.shape, indices=has_indices)
     return (values, np.maximum(places, 0))[: len(c.outputs)]
 
 
-def max_pooling_grad(c: ExecutedOperator) -> Array:
+def max_pooling_grad(c: KernelCall) -> Array:
     x, gradient = c["InputTensor"], c["InputGradientTensor"]
     _, places = most(c, x, gradient.shape)
     return added_back(x.shape, places, gradient)
 
 
-def max_unpooling(c: ExecutedOperator) -> Array:
+def max_unpooling(c: KernelCall) -> Array:
     found = np.zeros(c.out.size, c.out.dtype)
     found[c.indices("IndicesTensor", c.out.size)] = c.x
     return found
@@ -101,7 +101,7 @@ def max_unpooling(c: ExecutedOperator) -> Array:
 # FOLD and UNFOLD: each window is a column
 
 
-def columns(c: ExecutedOperator, shape: Lengths) -> Windows:
+def columns(c: KernelCall, shape: Lengths) -> Windows:
     ends = zip(
         shape[-c.DimensionCount :], c.StartPadding, c.EndPadding, c.Dilations, c.WindowSizes, c.Strides, strict=True
     )
@@ -115,11 +115,11 @@ def sizes_first(view: Array, count: int) -> Array:
     return view.transpose(*lead, *size, *out)
 
 
-def unfold(c: ExecutedOperator) -> Array:
+def unfold(c: KernelCall) -> Array:
     return sizes_first(columns(c, c.x.shape).over(c.x), c.DimensionCount)
 
 
-def fold(c: ExecutedOperator) -> Array:
+def fold(c: KernelCall) -> Array:
     places = sizes_first(columns(c, c.out.shape).places(), c.DimensionCount)
     return added_back(c.out.shape, places, c["InputTensor"].reshape(places.shape))
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from dml_tile.execution.call import Array, ExecutedOperator, OperatorKernel, OperatorKernels
+from dml_tile.execution.call import Array, KernelCall, OperatorKernel, OperatorKernels
 from dml_tile.execution.operators.fused import activated
 
 Cell = Callable[[list[Array], list[Array], Array, Array], tuple[Array, Array]]
@@ -19,7 +19,7 @@ def split(x: Any, count: int) -> list[Any]:
     return np.split(x, count, -1)
 
 
-def functions_of(c: ExecutedOperator, direction: int, directions: int) -> list[Callable[[Array], Array]]:
+def functions_of(c: KernelCall, direction: int, directions: int) -> list[Callable[[Array], Array]]:
     """Return the activations of a direction; the first two are of clipped values with UseClipThreshold."""
     per, clips = len(c.ActivationDescs) // directions, bool(c.get("UseClipThreshold"))
 
@@ -30,11 +30,11 @@ def functions_of(c: ExecutedOperator, direction: int, directions: int) -> list[C
     return [function(i) for i in range(per)]
 
 
-def rnn_cell(c: ExecutedOperator, d: int, f: Callable[[Array], Array]) -> Cell:
+def rnn_cell(c: KernelCall, d: int, f: Callable[[Array], Array]) -> Cell:
     return lambda wx, rh, h, cell: (f(wx[0] + rh[0]), cell)
 
 
-def gru_cell(c: ExecutedOperator, d: int, f: Callable[[Array], Array], g: Callable[[Array], Array]) -> Cell:
+def gru_cell(c: KernelCall, d: int, f: Callable[[Array], Array], g: Callable[[Array], Array]) -> Cell:
     """Return the cell whose gates are update, reset and hidden."""
     weights, bias = c["RecurrenceTensor"][0, d], recurrence_bias(c, d)
     size = weights.shape[-1]
@@ -47,7 +47,7 @@ def gru_cell(c: ExecutedOperator, d: int, f: Callable[[Array], Array], g: Callab
     return step
 
 
-def lstm_cell(c: ExecutedOperator, d: int, f: Callable[[Array], Array], *others: Callable[[Array], Array]) -> Cell:
+def lstm_cell(c: KernelCall, d: int, f: Callable[[Array], Array], *others: Callable[[Array], Array]) -> Cell:
     """Return the cell whose gates are input, output, forget and cell; the output's peephole takes the new cell."""
     g, last = others
     peephole = [0, 0, 0] if c["PeepholeTensor"] is None else split(c["PeepholeTensor"][0, 0, d], 3)
@@ -61,7 +61,7 @@ def lstm_cell(c: ExecutedOperator, d: int, f: Callable[[Array], Array], *others:
     return step
 
 
-def recurrence_bias(c: ExecutedOperator, direction: int) -> Any:
+def recurrence_bias(c: KernelCall, direction: int) -> Any:
     """Return the second half of a direction's biases, 0 without any."""
     count = c["WeightTensor"].shape[-2]
     return np.zeros(count, np.float32) if c["BiasTensor"] is None else c["BiasTensor"][0, 0, direction, count:]
@@ -70,7 +70,7 @@ def recurrence_bias(c: ExecutedOperator, direction: int) -> Any:
 def recurrent(make_cell: Callable[..., Cell]) -> OperatorKernel:
     """Return the kernel of a recurrent network {1, steps, batch, size}; only live steps of a sequence are written."""
 
-    def kernel(c: ExecutedOperator) -> tuple[Array, ...]:
+    def kernel(c: KernelCall) -> tuple[Array, ...]:
         (x,), weights, r = c["InputTensor"], c["WeightTensor"], c["RecurrenceTensor"]
         (steps, batch, _), (_, directions, rows, _), hidden = x.shape, weights.shape, r.shape[-1]
         lengths, bias = c.raw["SequenceLengthsTensor"], c["BiasTensor"]

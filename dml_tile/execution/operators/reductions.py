@@ -7,12 +7,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from dml_tile.execution.call import Array, ExecutedOperator, Lengths, OperatorKernel, OperatorKernels
+from dml_tile.execution.call import Array, KernelCall, Lengths, OperatorKernel, OperatorKernels
 from dml_tile.execution.operators import functions
 from dml_tile.execution.operators.movement import positions
 
 
-def axes_of(c: ExecutedOperator) -> Lengths:
+def axes_of(c: KernelCall) -> Lengths:
     """Return the dimensions that are reduced: without Axes, the last."""
     return tuple(sorted({*c.Axes})) if c.get("Axes") else (-1,)
 
@@ -71,7 +71,7 @@ def argument(*, largest: bool) -> OperatorKernel:
 def cumulative(accumulate: Any, exclusive: str) -> OperatorKernel:
     """Return the kernel of cumulative sums or products, of which the exclusive ones leave out the element itself."""
 
-    def kernel(c: ExecutedOperator) -> Array:
+    def kernel(c: KernelCall) -> Array:
         x, axis = c["InputTensor"], c.Axis
         x = np.flip(x, axis) if c.AxisDirection else x
         found: Array = accumulate.accumulate(x, axis, dtype=x.dtype)
@@ -83,7 +83,7 @@ def cumulative(accumulate: Any, exclusive: str) -> OperatorKernel:
     return kernel
 
 
-def top_k(c: ExecutedOperator) -> tuple[Array, Array]:
+def top_k(c: KernelCall) -> tuple[Array, Array]:
     """Return the K greatest elements, or the least, and their places; the lower index comes first among equal ones.
 
     Beside NaN, DirectML's order is not sorted, and is not imitated: NaN is last.
@@ -103,13 +103,13 @@ def top_k(c: ExecutedOperator) -> tuple[Array, Array]:
 # the softmax family
 
 
-def softmax(c: ExecutedOperator) -> Array:
+def softmax(c: KernelCall) -> Array:
     x, axes = c["InputTensor"], axes_of(c)
     powers = functions.exp(x - x.max(axes, keepdims=True))
     return powers / c.stored(total(powers, axes))
 
 
-def log_softmax(c: ExecutedOperator) -> Array:
+def log_softmax(c: KernelCall) -> Array:
     """Return x - max - log(sum), of a sum of at least 1e-20, which DirectML stores in the tensor's type."""
     x, axes = c["InputTensor"], axes_of(c)
     x = x - np.fmax.reduce(x, axes, keepdims=True)

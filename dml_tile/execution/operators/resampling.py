@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from dml_tile.execution.call import Array, ExecutedOperator, Lengths, OperatorKernels
+from dml_tile.execution.call import Array, KernelCall, Lengths, OperatorKernels
 
 
 class Interpolation(NamedTuple):
@@ -98,7 +98,7 @@ def antialiased(axis: ResampledAxis) -> Array:
     return weights.astype(np.float32)
 
 
-def axes_of(c: ExecutedOperator, large: Lengths, small: Lengths) -> list[ResampledAxis]:
+def axes_of(c: KernelCall, large: Lengths, small: Lengths) -> list[ResampledAxis]:
     """Return the dimensions of a resampling; offsets are half a pixel if the operator has none."""
     halves = (0.5,) * len(large), (-0.5,) * len(large)
     offsets = c.get("InputPixelOffsets") or halves[0], c.get("OutputPixelOffsets") or halves[1]
@@ -107,7 +107,7 @@ def axes_of(c: ExecutedOperator, large: Lengths, small: Lengths) -> list[Resampl
     return [ResampledAxis(*each) for each in zip(large, small, c.Scales, zip(*offsets, strict=True), strict=True)]
 
 
-def lines_of(c: ExecutedOperator, axes: Sequence[ResampledAxis]) -> Iterator[Interpolation]:
+def lines_of(c: KernelCall, axes: Sequence[ResampledAxis]) -> Iterator[Interpolation]:
     for axis in axes:
         c.require_finite("Scales", places(axis))
         if c.InterpolationMode == 0:  # NEAREST_NEIGHBOR
@@ -117,12 +117,12 @@ def lines_of(c: ExecutedOperator, axes: Sequence[ResampledAxis]) -> Iterator[Int
             yield between(axis)
 
 
-def require_resized(c: ExecutedOperator, x: Array, axis: int, size: int) -> None:
+def require_resized(c: KernelCall, x: Array, axis: int, size: int) -> None:
     """Raise DmlError for a tensor that takes more memory than one may once a dimension has another size."""
     c.require(memory=prod(x.shape[:axis]) * size * prod(x.shape[axis + 1 :]) * 8)
 
 
-def resample(c: ExecutedOperator) -> Array:
+def resample(c: KernelCall) -> Array:
     """Return the input at other places; integers that are interpolated are truncated."""
     x = c["InputTensor"]
     axes = axes_of(c, c.out.shape, x.shape)
@@ -137,7 +137,7 @@ def resample(c: ExecutedOperator) -> Array:
     return x
 
 
-def resample_grad(c: ExecutedOperator) -> Array:
+def resample_grad(c: KernelCall) -> Array:
     gradient = c["InputGradientTensor"]
     axes = axes_of(c, gradient.shape, c.out.shape)
     for i, (axis, line) in enumerate(zip(axes, lines_of(c, axes), strict=True)):
@@ -146,7 +146,7 @@ def resample_grad(c: ExecutedOperator) -> Array:
     return gradient
 
 
-def upsample_2d(c: ExecutedOperator) -> Array:
+def upsample_2d(c: KernelCall) -> Array:
     """Return the input at ScaleSize; both dimensions are interpolated, which makes NaN of infinities."""
     x = c["InputTensor"]
     spatial = zip(x.shape[-2:], (c.ScaleSize.height, c.ScaleSize.width), strict=True)
@@ -159,7 +159,7 @@ def upsample_2d(c: ExecutedOperator) -> Array:
 # regions
 
 
-def roi_pooling(c: ExecutedOperator) -> Array:
+def roi_pooling(c: KernelCall) -> Array:
     """Return the greatest element of each cell of a region, whose scaled corners are rounded, halves to even."""
     x, regions = c["InputTensor"], np.clip(np.rint(c.regions([c.SpatialScale] * 4)), -FAR, FAR).astype(int)
     images = c.indices("ROITensor", len(x), c.raw["ROITensor"].reshape(-1, 5)[:, 0])
@@ -181,12 +181,12 @@ def cell_range(i: int, first: int, last: int, count: int, limit: int) -> slice:
     return slice(min(max(begin, 0), limit), min(max(end, 0), limit))
 
 
-def sample_count(c: ExecutedOperator, length: Any, size: int) -> Any:
+def sample_count(c: KernelCall, length: Any, size: int) -> Any:
     """Return how many samples a region of a length, or each of several, takes for ``size`` cells."""
     return size * np.clip(np.ceil(length / size), c.MinimumSamplesPerOutput, c.MaximumSamplesPerOutput).astype(float)
 
 
-def samples_along(c: ExecutedOperator, first: float, last: float, size: int, limit: int) -> Interpolation:
+def samples_along(c: KernelCall, first: float, last: float, size: int, limit: int) -> Interpolation:
     """Return the samples of a region along a dimension: as many as elements of the input, within the two limits.
 
     They may lie a pixel beyond the input's elements, with AlignRegionsToCorners not at all.
@@ -203,7 +203,7 @@ def samples_along(c: ExecutedOperator, first: float, last: float, size: int, lim
     return Interpolation(near, next_, weight, (at >= -margin) & (at <= limit - 1 + margin))
 
 
-def regions_of(c: ExecutedOperator, shape: Lengths, out: Lengths) -> Iterator[tuple[int, Interpolation, Interpolation]]:
+def regions_of(c: KernelCall, shape: Lengths, out: Lengths) -> Iterator[tuple[int, Interpolation, Interpolation]]:
     """Yield of each region its image, and its samples along height and width."""
     scales = (c.SpatialScaleX, c.SpatialScaleY) * 2
     images, regions = c.indices("BatchIndicesTensor", shape[0]).ravel(), c.regions(scales)
@@ -214,7 +214,7 @@ def regions_of(c: ExecutedOperator, shape: Lengths, out: Lengths) -> Iterator[tu
         yield int(image), samples_along(c, y1, y2, out[0], shape[2]), samples_along(c, x1, x2, out[1], shape[3])
 
 
-def roi_align(c: ExecutedOperator) -> Array:
+def roi_align(c: KernelCall) -> Array:
     """Return the mean or the maximum of samples of each cell of a region; out of bounds, OutOfBoundsInputValue."""
     x, found, (height, width) = c["InputTensor"], list[Array](), c.out.shape[2:]
     least: Any = np.finfo(c.out.dtype).min
@@ -227,7 +227,7 @@ def roi_align(c: ExecutedOperator) -> Array:
     return np.stack(found)
 
 
-def roi_align_grad(c: ExecutedOperator) -> tuple[Array, None]:
+def roi_align_grad(c: KernelCall) -> tuple[Array, None]:
     """Return OutputGradientTensor for AVERAGE; the page leaves the rest open."""
     gradient, (_, _, height, width) = c["InputGradientTensor"], c.out.shape
     found = np.zeros(c.out.shape, gradient.dtype)

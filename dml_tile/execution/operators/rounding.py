@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from dml_tile.directml.enums import FeatureLevel
-from dml_tile.execution.call import Array, ExecutedOperator, Output, saturated, toward_zero
+from dml_tile.execution.call import Array, KernelCall, Output, saturated, toward_zero
 
 _OVERFLOWS: Final = {
     "ELEMENT_WISE_CONSTANT_POW",
@@ -34,7 +34,7 @@ _DEQUANTIZES: Final = "ELEMENT_WISE_DEQUANTIZE_LINEAR"
 """Rounds toward zero also with native 16-bit operations, as was measured."""
 
 
-def rounded(values: Array, output: Output, c: ExecutedOperator) -> Array:
+def rounded(values: Array, output: Output, c: KernelCall) -> Array:
     """Return values in the dtype of an output: floats toward zero for integers, integers wrapped."""
     dtype = output.dtype
     if dtype.kind in "iu" and values.dtype.kind == "f":

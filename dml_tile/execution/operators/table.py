@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from dml_tile.execution.call import Array, ExecutedOperator, FirstRows, OperatorKernels, Output
+from dml_tile.execution.call import Array, FirstRows, KernelCall, OperatorKernels, Output
 from dml_tile.execution.operators import (
     element_wise,
     matrices,
@@ -38,7 +38,7 @@ KERNELS: Final[OperatorKernels] = {name: each for family in FAMILIES for name, e
 """The kernels by the operators' names, of several versions of one by the first's."""
 
 
-def values_of(c: ExecutedOperator) -> dict[str, Any]:
+def values_of(c: KernelCall) -> dict[str, Any]:
     """Return the elements of each output, rounded to its type; None for a null one.
 
     FirstRows may be fewer than the tensor has. Raises DmlError for an index out of range, and
@@ -55,7 +55,7 @@ def values_of(c: ExecutedOperator) -> dict[str, Any]:
         return {name: _rounded(values, output, c) for (name, output), values in results}
 
 
-def _rounded(values: Any, output: Output | list[Output] | None, c: ExecutedOperator) -> Array | list[Array] | None:
+def _rounded(values: Any, output: Output | list[Output] | None, c: KernelCall) -> Array | list[Array] | None:
     if output is None:
         return None
     if isinstance(output, list):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from dml_tile.execution.call import Array, ExecutedOperator, Lengths
+from dml_tile.execution.call import Array, KernelCall, Lengths
 
 
 class Windows:
@@ -18,9 +18,7 @@ class Windows:
     ``over`` and ``all_of`` put ``fill`` where a window is beyond the tensor.
     """
 
-    def __init__(
-        self, c: ExecutedOperator, shape: Lengths, out: Lengths, size: Lengths, step: Lengths, **more: Any
-    ) -> None:
+    def __init__(self, c: KernelCall, shape: Lengths, out: Lengths, size: Lengths, step: Lengths, **more: Any) -> None:
         self._call = c
         self.shape, self.out, self.size, self.step = shape, out, tuple(size), step
         count = len(self.size)
