@@ -148,6 +148,13 @@ def test_a_fingerprint_stays_when_others_move(check: Call, before: str, after: s
     assert [first.index(one) if one in first else None for one in second] == kept
 
 
+def test_what_differs_by_target_has_fingerprints_of_its_own(check: Call) -> None:
+    names = (write("doubles.json", DOUBLES), str(ROOT / "examples" / "models" / "two_tiles.onnx"))
+    found = fingerprints(check, *names, "-t", "2_0", "-t", "6_2", "--no-ignore")
+    assert len(set(found)) == len(found)
+    assert {*fingerprints(check, *names, "-t", "2_0", "--no-ignore")} < {*found}
+
+
 def test_a_log_has_as_many_results_as_code_scanning_takes(check: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(annotations_module, "MAX_RESULTS", 3)
     run = sarif(check, write("many.json", [BAD] * 5))

@@ -110,6 +110,7 @@ def rows_of(results: Sequence[Result]) -> list[FindingRow]:
 def _row(paths: tuple[str, ...], found: Sequence[tuple[Finding, Result]]) -> FindingRow:
     (first, result), findings = found[0], [finding for finding, _ in found]
     targets = tuple(dict.fromkeys(result.target.label for _, result in found))
+    severity = ("warning",) if first.severity is Severity.WARNING else ()  # it may be an error at another target
     return FindingRow(
         first,
         result.item.source,
@@ -117,7 +118,7 @@ def _row(paths: tuple[str, ...], found: Sequence[tuple[Finding, Result]]) -> Fin
         result.item.position(first.path),
         paths,
         messages=tuple(dict.fromkeys(finding.message for finding in findings)),
-        identity=(result.item.identity, *paths),
+        identity=(result.item.identity, *paths, *severity),
         tries=tuple(dict.fromkeys(finding.tries for finding in findings)),
         targets=targets,
         operator=_operator_lines(result, targets),
@@ -139,7 +140,9 @@ def open_rows(results: Sequence[Result]) -> Iterator[FindingRow]:
     for alike_results in shared.values():
         first = alike_results[0]
         note = replace(first.notes[0], message=f"{first.verdict}; {what_is_open(first)}")
-        yield replace(_row((), [(note, result) for result in alike_results]), position=None)
+        row = _row((), [(note, result) for result in alike_results])
+        verdict = () if first.verdict is Verdict.ACCEPTED_SO_FAR else (first.verdict.value,)
+        yield replace(row, position=None, identity=(*row.identity, *verdict))
 
 
 def _operator_lines(result: Result, targets: Sequence[str]) -> tuple[str, ...]:
