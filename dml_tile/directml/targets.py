@@ -130,7 +130,8 @@ class Target:
     note: str = ""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "feature_level", FeatureLevel.parse(self.feature_level))
+        if not isinstance(self.feature_level, FeatureLevel):
+            object.__setattr__(self, "feature_level", FeatureLevel.parse(self.feature_level))
         if not self.name:
             object.__setattr__(self, "name", self.feature_level.short)
 
