@@ -617,6 +617,16 @@ def test_a_model_that_is_no_sound_onnx_does_not_load(case: str) -> None:
         assert {reason.placement for _, reason in nodes} <= {"directml", "cpu", "gone"} or "com" in case
 
 
+@pytest.mark.parametrize(
+    ("text", "opset"), [("y = MeanVarianceNormalization(x)", 13), ("y = GreaterOrEqual(x, z)", 12)]
+)
+def test_a_function_of_onnx_is_not_inferred_from_its_nodes_as_by_onnx(text: str, opset: int) -> None:
+    of_model, _ = placed(
+        of_nodes(text, inputs=[typed("x", [1, 2, 3, 4]), typed("z", [3])], opset=opset), target("1.24")
+    )
+    assert not of_model
+
+
 TWICE: Final = node("LeakyRelu", ["x"], ["y"], alpha=0.5)
 TWICE.attribute.append(TWICE.attribute[0])
 

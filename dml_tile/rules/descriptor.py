@@ -120,8 +120,8 @@ def not_executed(kind: str, what: str) -> Finding:
 
 
 def not_a_tile(operator: str) -> Finding:
-    """Return the finding for another operator than Tile, where one is executed or lowered."""
-    message = f"{operator} is not Tile; only Tile can be executed and lowered"
+    """Return the finding for another operator than Tile, where one is lowered."""
+    message = f"{operator} is not Tile; only Tile can be lowered"
     return operator_is_checked.finding(Violation("Type", message))
 
 
