@@ -290,15 +290,15 @@ def test_a_small_model_prints_64_mebibytes_and_writes_a_gibibyte_at_most(tmp_pat
 
 UNITS: Final = {"KiB": 10, "MiB": 20, "GiB": 30}
 BOUNDS: Final[dict[str, tuple[int, ...]]] = {
-    "a JSON document": (contents.MAX_DOCUMENT_BYTES,),
-    "the resources of a DxDispatch model": (resources.MAX_RESOURCE_BYTES,),
+    "a JSON document, or a line of JSON lines, and its nesting": (contents.MAX_DOCUMENT_BYTES,),
+    "the resources of a DxDispatch model, with the copies that tiles own": (resources.MAX_RESOURCE_BYTES,),
     "problems reported": (input_errors.MAX_PROBLEMS, input_errors.MAX_PROBLEMS_OF_A_SOURCE, MAX_PROBLEMS_COUNTED),
     "in reports": (MAX_NAME, bounds.MAX_MESSAGE, MAX_OPERATOR, bounds.MAX_FINDINGS, bounds.MAX_FIELDS),
-    "tensors that one `bindings` names": (MAX_BOUND,),
-    "keys of an object": (MAX_KEYS,),
-    "differences of addresses": (layout.MAX_DIFFERENCES,),
+    "tensors that one `bindings` names, resources of one of them": (MAX_BOUND,),
+    "keys of an object of a descriptor, a baseline or a captured line": (MAX_KEYS,),
+    "differences of addresses looked at for whether an output's elements share one": (layout.MAX_DIFFERENCES,),
     "pyproject.toml": (config.MAX_SETTINGS_BYTES, config.MAX_KEY_PARTS, config.MAX_ENTRIES, config.MAX_TARGETS),
-    "the parts of a pattern": (paths.MAX_PARTS,),
+    "the parts of a pattern, and of a path that a file names": (paths.MAX_PARTS,),
     "a baseline, a list of files": (baseline.MAX_BASELINE_BYTES, files.MAX_LIST_BYTES),
     "a .gitignore": (repository.MAX_GITIGNORE_BYTES, repository.MAX_PATTERNS),
     "for each byte of a JSON document": (round(SECONDS_PER_BYTE * 1e6), BYTES_PER_BYTE),
@@ -310,9 +310,9 @@ BOUNDS: Final[dict[str, tuple[int, ...]]] = {
     "of an ONNX model, what calls": (functions.MAX_NODES, functions.MAX_BYTES, functions.DEEPEST),
     "of an ONNX model, nodes": (folding.MAX_FOLDED_NODES, folding.MAX_COST),
     "a file that `sweep` gets opened": (sources.MAX_STORED_BYTES + 1,),
-    "waiting for a pipe": (whole.MAX_SECONDS_WITHOUT_WRITER,),
+    "waiting for a pipe that is named as a file": (whole.MAX_SECONDS_WITHOUT_WRITER,),
     "executing an operator": (call.MAX_BYTES, call.MAX_STEPS),
-    "`run`: the bytes that its dispatches write": (runner.MAX_MOVED_BYTES,),
+    "`run`: the bytes that its dispatches write, together": (runner.MAX_MOVED_BYTES,),
     "`run`: its files": (runner.MAX_WRITTEN_BYTES,),
     "`run`: what it prints": (runner.MAX_PRINTED_BYTES,),
 }

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Final
 
@@ -29,6 +30,15 @@ from tests.helpers.paths import EXAMPLES, ROOT
 from tests.helpers.plugin_runs import OTHERS, without
 
 pytestmark = pytest.mark.long
+
+OF_FEWER_TARGETS: Final = {
+    "test_labels_need_a_higher_level": 2,
+    "test_labels_stay_on_the_gpu": 2,
+    "test_labels_are_pairs": 1,
+    "test_sessions_fall_back_on_windows_11_21h2": 2,
+    "test_softmax_is_directml_s": 1,
+}
+"""How often the tests of docs/testing.md and docs/testing-reference.md run that do not run at all three targets."""
 
 CHOICES = ("DML_TILE_TARGET", "PYTEST_ADDOPTS")
 
@@ -57,8 +67,9 @@ def test_the_tests_of_the_pages_on_testing_pass(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text)
     done = pytest_in_a_process(str(tmp_path / "suite"), "-W", "error")
     assert done.returncode == 0, done.stdout
-    passed = re.findall(r"::(\w+)(?:\[\S+\])? PASSED", done.stdout)
-    assert {*passed} == {*re.findall(r"def (test_\w+)", "".join(files.values()))}
+    passed = Counter(re.findall(r"::(\w+)(?:\[\S+\])? PASSED", done.stdout))
+    names = re.findall(r"def (test_\w+)", "".join(files.values()))
+    assert passed == dict.fromkeys(names, 3) | OF_FEWER_TARGETS
 
 
 # C++
