@@ -145,7 +145,8 @@ class ProblemList:
         for step in location + details["loc"]:
             name = str(step)
             known = data if isinstance(data, dict) else range(len(data)) if isinstance(data, list) else ()
-            key = next((key for key in (step, name[:1].upper() + name[1:]) if key in known), None)
+            spellings = (step, *(change(name[:1]) + name[1:] for change in (str.upper, str.lower)))
+            key = next((key for key in spellings if key in known), None)
             if key is None:
                 rest.append(step)
             else:

@@ -231,6 +231,14 @@ def test_any_operator_runs(run: Callable[..., str]) -> None:
     assert run(owned) == "Resource 'Out': 4, 6\n"
 
 
+def test_a_wrong_field_of_any_operator_is_named_with_its_place(run: Callable[..., str]) -> None:
+    large = {"DataType": "FLOAT32", "Sizes": [2**40]}
+    wrong = operator_model("ACTIVATION_RELU", {"Out": values(1)}, {}, InputTensor=large, OutputTensor=f32(1))
+    with pytest.raises(InputError, match=r": InputTensor\.Sizes\[0\] is 1099511627776; an integer") as caught:
+        run(wrong)
+    assert caught.value.problems[0].path == "/dispatchables/one/desc/InputTensor/Sizes/0"
+
+
 def test_an_operator_may_run_in_place_where_its_page_says_so(run: Callable[..., str]) -> None:
     tensors = {"InputTensor": f32(2), "OutputTensor": f32(2)}
     bindings = {"InputTensor": "Out", "OutputTensor": "Out"}

@@ -161,6 +161,7 @@ NOTHING: Final[dict[str, tuple[str, str]]] = {
     "lines without descriptors": ("empty.jsonl", "empty.jsonl"),
     "a model without a Tile": ("none.onnx", "none.onnx"),
     "a model without a Tile, through Chromium": ("none.onnx --via chromium", "none.onnx"),
+    "a model without a node, through ort": ("none.onnx --via ort", "none.onnx"),
     "one of two": ("b.json empty.json", "empty.json"),
     "a folder of both": ("both", "both"),
     "a pattern": ("emp*.json", "emp*.json"),
@@ -168,7 +169,7 @@ NOTHING: Final[dict[str, tuple[str, str]]] = {
     "a folder of models that ort does not read": ("ir --via ort", "ir"),
     "a list of files": ("--files-from list.txt", "empty.json"),
     "a folder with something": ("some", ""),
-    "a model of other nodes, through ort": ("none.onnx --via ort", ""),
+    "a model of other nodes, through ort": ("some/other.onnx --via ort", ""),
     "all of it excluded": ("empty.json none.onnx both ir --exclude=*.json --exclude=*.onnx --exclude=*.xml", ""),
     "all of a folder excluded": ("both --exclude both", ""),
     "an empty list of files": ("--files-from empty.txt", ""),
@@ -186,6 +187,7 @@ def test_a_name_that_holds_nothing_to_check_is_an_error(check: Call, arguments: 
     passing_on.graph.output[0].name = "x"
     for file in ("none.onnx", "both/none.onnx", "some/none.onnx"):
         onnx.save(passing_on, file)
+    onnx.save(onnx_model("y = Neg(x)"), "some/other.onnx")
     write("ir/model.xml", "<net name='x' version='11'/>")
     for file in ("empty.json", "both/empty.json", "some/empty.json"):
         write(file, [])

@@ -115,7 +115,7 @@ class Questions(NamedTuple):
                     with_lowering_suggested(each, part, self.known_shapes, is_alone=is_alone) for each in of_part
                 ]
             yield tuple(of_part)
-        checked.is_empty = not first_own
+        checked.is_empty = not first_own or bool(checked.placed and not checked.placed.node_count)
         if checked.is_empty and self.is_strict and not checked.is_model:
             problems[EMPTY] = [forbidden(EMPTY)]
         for first, *others in problems.values():
