@@ -201,6 +201,7 @@ def test_other_operators_are_counted_and_not_checked(check: Call) -> None:
         (line(TILE, dml_tile_capture=2), "dml_tile_capture is 2"),
         (line(TILE | {"Repeats": [-1]}), "Repeats[0] is -1"),
         (line(TILE, more=1), "more is unknown"),
+        (line(TILE, labl="x"), "labl is unknown (did you mean label?)"),
     ],
 )
 def test_a_line_that_is_no_capture_is_reported(check: Call, captured: str, message: str) -> None:

@@ -158,7 +158,7 @@ def test_an_operator_of_another_kind_is_not_judged() -> None:
 
 
 def test_wrong_arguments_are_errors_that_say_what_was_expected() -> None:
-    with pytest.raises(TypeError, match="a TileOperatorDesc or an OperatorDesc was expected, not a dict"):
+    with pytest.raises(TypeError, match="an OperatorDesc or a GraphDesc was expected, not a dict"):
         check({})  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="a Mapping was expected, not a bytes"):
         execute(OPERATOR, b"", "6_4")  # type: ignore[call-overload]

@@ -94,7 +94,7 @@ def test_wrong_arguments_are_errors_not_failures(function: Callable[..., object]
         function(GOOD, "windows-7")
     with pytest.raises(ValueError, match="against is 'docs'"):
         function(GOOD, against="docs")
-    with pytest.raises(TypeError, match="a TileOperatorDesc or an OperatorDesc was expected"):
+    with pytest.raises(TypeError, match="an OperatorDesc or a GraphDesc was expected"):
         function("tile")
 
 

@@ -23,7 +23,7 @@ from dml_tile.errors import InputError, input_error
 from dml_tile.files.paths import STANDARD_INPUT, require_local
 from dml_tile.files.whole import open_without_waiting, read_at_most
 from dml_tile.findings import Finding, unreadable
-from dml_tile.input_errors import limited_problems
+from dml_tile.input_errors import limited_problems, problems_of
 from dml_tile.json_text import Document, SourceText, parse_document, parse_json, position_of_error, require_utf_8
 from dml_tile.readers.contents import MAX_DOCUMENT_BYTES
 from dml_tile.readers.file_kinds import IS_A_POINTER, LFS_POINTER, kind_of, read_as_json, why_unread
@@ -271,9 +271,8 @@ def _read_capture(data: dict[str, Any], pointer: str, text: SourceText) -> ItemO
     try:
         captured = CapturedLine.model_validate(data)
     except ValidationError as error:
-        from dml_tile.readers.refusals import refused
-
-        return refused(error, data, pointer)
+        problems = problems_of(error, data, pointer, [*CapturedLine.model_fields])
+        return unreadable(pointer, "; ".join(problem.message for problem in problems))
     if captured.model_fields_set >= {"operator", "graph"}:
         return unreadable(pointer, "operator and graph were provided; one of them was expected")
     is_of_device = captured.session is not None and captured.call is not None

@@ -21,11 +21,10 @@ from dml_tile.input_errors import problems_of
 _TENSOR_FIELDS: Final = [*c_names(TensorDesc, BufferTensorDesc).values()]
 
 
-def refused(error: ValidationError, data: Any, pointer: str, model: type[Descriptor] | None = None) -> Finding:
+def refused(error: ValidationError, data: Any, pointer: str, model: type[Descriptor]) -> Finding:
     """Return the problem of an object that is no ``model``."""
     names = [field.name for field in _operator_of(data).fields] + _TENSOR_FIELDS
-    keys_at = partial(_keys_at, model, data) if model else None
-    problems = problems_of(error, data, pointer, names, keys_at)
+    problems = problems_of(error, data, pointer, names, partial(_keys_at, model, data))
     return unreadable(pointer, "; ".join(problem.message for problem in problems))
 
 

@@ -38,7 +38,7 @@ def lowest_level(graph: GraphDesc) -> FeatureLevel | None:
 
 def _view_of(graph: GraphDesc) -> GraphView:
     if not isinstance(graph, GraphDesc):
-        require_instance(graph, TileOperatorDesc, OperatorDesc)
+        require_instance(graph, TileOperatorDesc, OperatorDesc, GraphDesc)
     return graph_view(graph)
 
 
