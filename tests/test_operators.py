@@ -275,6 +275,7 @@ def test_an_operator_is_fused_into_another_from_the_level_of_its_entry_on(
     if since:
         assert message == f"fusing {into} needs DML_FEATURE_LEVEL_{since}; the target has {before}"
         assert not refusals(since)
+        assert lowest_level(desc) == FeatureLevel.parse(since)
     else:
         assert message == into.replace(" into", " cannot be fused into")
 
