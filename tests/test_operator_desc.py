@@ -120,6 +120,8 @@ def test_a_line_names_the_operator_and_its_fields() -> None:
     assert "ScaleBias {Scale 1.5, Bias 0.0}" in str(example("ELEMENT_WISE_CLIP1"))
     assert str(example("ELEMENT_WISE_ADD1")).endswith("FusedActivation ACTIVATION_LEAKY_RELU Alpha 0.5")
     assert str(OperatorDesc.model_validate({"Type": "ACTIVATION_RELU", "Desc": NO_TENSORS})) == "ACTIVATION_RELU"
+    infinity = {"Type": "ELEMENT_WISE_IS_INFINITY", "Desc": {**NO_TENSORS, "InfinityMode": 99}}
+    assert str(OperatorDesc.model_validate(infinity)) == "ELEMENT_WISE_IS_INFINITY InfinityMode 99"
     assert str(OperatorDesc.model_validate({"Type": 300, "Desc": {**NO_TENSORS, "Repeats": None}})) == "operator 300"
 
 
