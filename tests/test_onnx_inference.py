@@ -15,7 +15,7 @@ from onnx import ModelProto, TensorProto, numpy_helper
 
 from dml_tile.readers.model_names import KnownShapes
 from dml_tile.readers.model_tile import TileNode
-from dml_tile.readers.onnx.inference import DISTRUSTED, EQUATION
+from dml_tile.readers.onnx.inference import DISTRUSTED, EQUATION, GATHERED
 from tests.helpers.described_nodes import node_tests
 from tests.helpers.onnx_graphs import model, nodes_of, tensor, tile_in, tile_node, typed
 
@@ -52,6 +52,18 @@ def test_equations_whose_blanks_are_other_than_spaces_are_not_handed_to_onnx() -
     assert read == {*string.ascii_letters, " ", ","}
 
 
+def test_negative_sizes_are_not_handed_to_onnx_with_a_gather() -> None:
+    assert (-1 in GATHERED, 0 in GATHERED, 2**31 - 1 in GATHERED, 2**63 - 1 in GATHERED) == (False, True, True, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "shape"), [("y = EyeLike<dtype=1>(x)", ("N", 3)), ("i = [[0], [1]]; y = GatherND(x, i)", (2, 3))]
+)
+def test_sizes_behind_operators_at_which_onnx_may_end_are_inferred_one_by_one(text: str, shape: Any) -> None:
+    text = f"x = Relu(w); {text}; z = Neg(y); r = [1, 1]"
+    assert tile_in(model(text, tile_node("z"), inputs=[typed("w", ["N", 3])])).shape == shape
+
+
 @pytest.mark.parametrize(
     ("element", "shape"),
     [
@@ -71,7 +83,8 @@ def test_a_size_keeps_its_name_through_types_that_hold_it(element: str, shape: A
 
 def test_each_distrusted_operator_is_one_of_onnx_with_a_reason() -> None:
     for name, reason in DISTRUSTED.items():
-        assert onnx.defs.has(name)
+        domain, _, operator = name.rpartition(".")
+        assert onnx.defs.has(operator, domain)
         assert reason
 
 

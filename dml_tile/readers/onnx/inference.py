@@ -22,7 +22,15 @@ DISTRUSTED: Final = {
     "Attention": "gives 0 for a size, or forgets the past, in later outputs, and in the first where a hidden size is "
     "not known",
     "Cast": "passes on the name of a size that the type may not hold, as bool, int8 and float do not",
-}
+    "GatherND": "ends the process at negative sizes, and at negative numbers of batch dimensions",
+} | dict.fromkeys(
+    (
+        "EyeLike",
+        "RegexFullMatch",
+        *(f"ai.onnx.ml.{name}" for name in ("DictVectorizer", "LabelEncoder", "TreeEnsemble")),
+    ),
+    "ends the process at an input of an unknown type",
+)
 """Operators whose inference is not believed, with the reason; a test compares all others with onnx's own cases."""
 
 _HOLDS_SIZES: Final = frozenset(
@@ -37,10 +45,19 @@ EQUATION: Final = re.compile(r"(?:[ A-Za-z,]|\.\.\.)*(?:->(?:[ A-Za-z]|\.\.\.)*)
 """The equations of Einsum that onnx's inference takes: it does not return from blanks other than spaces."""
 
 
+GATHERED: Final = range(2**31)
+"""The sizes and numbers of batch dimensions of GatherND that onnx's inference takes: it ends the process at others."""
+
+
 def _returns(node: Node) -> bool:
-    """Return False for an Einsum with an equation that onnx's inference does not take."""
+    """Return False for an Einsum or a GatherND from whose attributes or sizes onnx's inference does not return."""
+    if node.kind == "GatherND":
+        shapes = [value.type.tensor_type.shape.dim for value in node.inputs if value.type is not None]
+        return all(
+            each in GATHERED for each in (node.attributes["batch_dims"].i, *(dim.dim_value for dim in chain(*shapes)))
+        )
     texts = (each.s.decode(errors="replace") for each in node.proto.attribute if each.name == "equation")
-    return node.type != "Einsum" or all(map(EQUATION.fullmatch, texts))
+    return node.kind != "Einsum" or all(map(EQUATION.fullmatch, texts))
 
 
 _FAILURE: Final = re.compile(
@@ -66,7 +83,7 @@ def with_types(model: ModelProto, table: NodeTable) -> tuple[ModelProto, str]:
         if node.kind == "STFT" and "onesided" not in node.attributes:
             proto.attribute.append(helper.make_attribute("onesided", 1))  # else onnx's inference takes 0
         is_believed = node.kind not in DISTRUSTED or node.attributes["to"].i in _HOLDS_SIZES
-        if not node.domain and not (is_believed and _returns(node)):
+        if not (is_believed and _returns(node)):
             table.set_apart(node)
     imported = {entry.domain for entry in model.opset_import}
     for domain in sorted({proto.domain for proto in nodes(model.graph)} - imported - {"", "ai.onnx"}):

@@ -24,7 +24,7 @@ OPERATORS: Final = {
 """The operators with a trait, by the trait."""
 
 APART: Final = "dml_tile.apart"
-"""The domain of onnx's own operators of which onnx is to infer nothing."""
+"""The domain of onnx's operators of which onnx is to infer nothing."""
 
 
 def place(*steps: str) -> str:
@@ -114,18 +114,19 @@ class NodeTable:
             proto.ClearField("doc_string")
         self.opset = opset
         self._places: list[NodePlace | None] = []
-        self._opsets: dict[str, int] = {}
+        self._apart: dict[str, tuple[str, int | None]] = {}
+        """The domains and the opsets of nodes that are set apart, by their numbers."""
 
     def put(self, proto: NodeProto, place: NodePlace | None) -> None:
         """Give a proto a place; None takes it away."""
-        if (opset := self._opsets.get(proto.doc_string)) is not None:
-            self._opsets[str(len(self._places))] = opset
+        if (own := self._apart.get(proto.doc_string)) is not None:
+            self._apart[str(len(self._places))] = own
         proto.doc_string = str(len(self._places))
         self._places.append(place)
 
     def is_apart(self, proto: NodeProto) -> bool:
-        """Return True for a node of another opset than the model."""
-        return proto.doc_string in self._opsets
+        """Return True for a node that is set apart."""
+        return proto.doc_string in self._apart
 
     def place_of(self, proto: NodeProto) -> NodePlace | None:
         """Return the place of a proto; None if it has none yet."""
@@ -133,8 +134,8 @@ class NodeTable:
 
     def node(self, proto: NodeProto, inputs: Sequence[Value] = ()) -> Node:
         """Return a proto as a node, whose opset is its own or else the model's."""
-        own = self._opsets.get(proto.doc_string)
-        return Node(proto, proto.domain, self.opset, inputs) if own is None else Node(proto, "", own, inputs)
+        domain, opset = self._apart.get(proto.doc_string, (proto.domain, self.opset))
+        return Node(proto, domain, opset, inputs)
 
     def move(self, proto: NodeProto, opset: int | None) -> None:
         """Make a node of an opset mean the same in the model.
@@ -147,11 +148,11 @@ class NodeTable:
             self.set_apart(here)
 
     def set_apart(self, node: Node) -> None:
-        """Keep a node's opset here and change its domain, so that onnx infers nothing."""
-        if node.opset is None:
+        """Keep a node's domain and opset here and change its domain, so that onnx infers nothing."""
+        if node.opset is None and not node.domain:
             return
         if not node.proto.doc_string:
             self.put(node.proto, None)
         if not self.is_apart(node.proto):
             node.proto.domain = APART
-            self._opsets[node.proto.doc_string] = node.opset
+            self._apart[node.proto.doc_string] = node.domain, node.opset
