@@ -355,6 +355,9 @@ def test_emit_says_why_a_node_has_no_operators_or_is_part_of_no_graph(call: Call
     result = described("--graph", "--dim", "N=2", model=path)
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.count("its kernel is part of no graph") == 2
+    result = described("--graph", model=save("y = Relu(x); z = Abs(x)", "b.onnx"))
+    assert (result.exit_code, result.stdout.count("\n")) == (1, 1)
+    assert "#0: Relu is not described: nothing reads its outputs" in result.stderr
 
 
 def test_a_kernel_of_several_operators_is_a_graph_of_them() -> None:

@@ -251,12 +251,18 @@ def described_graphs(
             values = [read.get(value, value) for value in (*node.inputs, *node.outputs)]
             members.append(member_of(described[node].label, member, operators, values))
         graph = graph_desc(members, kept)
-        yield DescribedNode(first.place, first.outcome, graph=graph)
+        if graph["Nodes"]:
+            yield DescribedNode(first.place, first.outcome, graph=graph)
+        else:
+            yield from (_left_out(described[nodes[i]], "nothing reads its outputs") for i in each)
     for i, node in enumerate(nodes):
         if node in described and i not in numbers:
-            alone, reason = described[node], "its kernel is part of no graph"
-            left_out = replace(alone, outcome=DescriptionOutcome.NOT_DESCRIBED, reason=reason, descs=())
-            yield left_out if alone.descs else alone
+            alone = described[node]
+            yield _left_out(alone, "its kernel is part of no graph") if alone.descs else alone
+
+
+def _left_out(node: DescribedNode, reason: str) -> DescribedNode:
+    return replace(node, outcome=DescriptionOutcome.NOT_DESCRIBED, reason=reason, descs=())
 
 
 def _unlike_edges(
