@@ -288,7 +288,8 @@ def test_nothing_is_suggested_that_would_not_help(call: Call) -> None:
     aligned = tile_json([1, 1, 2, 3], [1, 1, 3, 3], input={"GuaranteedBaseOffsetAlignment": 4})
     write("a.json", [PLAIN, BROKEN, aligned])
     save("strings.onnx", tile_node(name="strings"), inputs=[typed("x", [2, 3], onnx.TensorProto.STRING)])
-    result = call("check", "a.json", "strings.onnx", str(MODEL), "--target", OLD)
+    save("large.onnx", tile_node(name="large"), repeats=(2**40, 1), inputs=[typed("x", [2, 3])])
+    result = call("check", "a.json", "strings.onnx", "large.onnx", str(MODEL), "--target", OLD)
     assert {command.rpartition(" ")[2] for command in suggestions(result)} == {"enlarge"}
     assert not suggestions(call("check", str(MODEL), "--target", OLD, "--via", "chromium"))
     result = call("check", write("a\nb.json", LONG), "--target", OLD)

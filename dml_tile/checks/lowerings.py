@@ -7,6 +7,7 @@ with_lowering_suggested()  suggests the command that lowers a tile, and other no
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf, prod
 from typing import TYPE_CHECKING, Final
 
 from dml_tile.back_ends import directml
@@ -17,7 +18,7 @@ from dml_tile.checks.verdict import Verdict, verdict_of
 from dml_tile.descriptors.operator import OperatorDesc, tile_of
 from dml_tile.descriptors.tile import TileOperatorDesc, array_text, described
 from dml_tile.directml.data_types import CARRIERS, ELEMENT_SIZES, NAMED_SIZES
-from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1
+from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, UINT_MAX
 from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError
 from dml_tile.files.paths import STANDARD_INPUT
@@ -127,7 +128,8 @@ def _may_be_lowered(result: Result, node: TileNode | None) -> bool:
     if item.unknown or not broken or not broken <= REPAIRABLE_RULES:
         return False
     if node:
-        return node.request.data_type in NAMED_SIZES
+        most = UINT_MAX * max(ELEMENT_SIZES.values())  # bytes, of elements as large as can be
+        return prod(node.request.output_shape) * NAMED_SIZES.get(node.request.data_type, inf) <= most
     desc = item.desc
     tile = tile_of(desc) if isinstance(desc, OperatorDesc | TileOperatorDesc) else None
     return tile is not None and described(tile)[0].data_type in ELEMENT_SIZES
