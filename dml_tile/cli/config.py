@@ -308,7 +308,7 @@ def _split_pairs(values: Sequence[str], form: str, expected: str) -> Iterator[tu
     for value in values:
         name, _, sizes = value.rpartition("=")
         if not name or not re.fullmatch(form, sizes):
-            raise ValueError(f"{value!r} is not of the form {expected}")
+            raise ValueError(f"{value!r} is not of the form {expected}, with digits for a size, 18 at most")
         if given.setdefault(name, sizes) != sizes:
             raise ValueError(f"{name!r} is given as {given[name]} and as {sizes}")
         yield name, sizes
