@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from onnx import TensorProto
 from typer.testing import Result
 
 import dml_tile
@@ -358,6 +359,15 @@ def test_emit_says_why_a_node_has_no_operators_or_is_part_of_no_graph(call: Call
     result = described("--graph", model=save("y = Relu(x); z = Abs(x)", "b.onnx"))
     assert (result.exit_code, result.stdout.count("\n")) == (1, 1)
     assert "#0: Relu is not described: nothing reads its outputs" in result.stderr
+
+
+def test_what_nodes_in_a_function_s_place_compute_of_initialisers_is_no_constant(call: Call) -> None:
+    scores, labels = tensor("s", [[0.5] * 5] * 3, "float32"), typed("t", [3], TensorProto.INT64)
+    model = save("y = SoftmaxCrossEntropyLoss(s, t)", "a.onnx", inputs=[labels], initializer=[scores])
+    graphs = described("--graph", model=model).stdout
+    assert "LogSoftmax" in graphs
+    checked = call("check", write("graphs.jsonl", graphs), "-t", "onnxruntime-directml-1.24.4")
+    assert "refused" not in checked.stdout
 
 
 def test_a_kernel_of_several_operators_is_a_graph_of_them() -> None:

@@ -6,7 +6,7 @@ tags of 1.9 to 1.22
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cache
 from math import prod
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -15,7 +15,7 @@ from dml_tile.back_ends.descriptions import WITHOUT_OPERATORS, Described, Kernel
 from dml_tile.back_ends.descriptions.node import Input
 from dml_tile.back_ends.descriptions.tensors import SMALL_CONSTANT_BYTES, Tensor
 from dml_tile.back_ends.kernels import Version, directml_kernels
-from dml_tile.back_ends.placement import ModelNode
+from dml_tile.back_ends.placement import ModelNode, Placement, Reason
 from dml_tile.directml.operator_table import tables_of
 from dml_tile.directml.operators import operator_named
 
@@ -47,6 +47,25 @@ def of_session(node: ModelNode, kernel_of: Callable[[Version], KernelNode], rele
     ]
     is_static = node.kernel in (None, kernel_of) or knows_sizes(node.kernel(release))
     return kernel._replace(inputs=inputs, is_static=is_static)
+
+
+def places_computed(node: ModelNode, computed: Set[Hashable]) -> tuple[int, ...]:
+    """Return the places of a node's inputs that are among the values ``computed`` as the model runs."""
+    return tuple(i for i, edge in enumerate(node.inputs) if edge in computed) if computed else ()
+
+
+def without_constants(kernel: KernelNode, places: Collection[int]) -> KernelNode:
+    """Return a kernel whose inputs at these places are no constants."""
+    if not places:
+        return kernel
+    inputs = [Input(*each[:3]) if each and i in places else each for i, each in enumerate(kernel.inputs)]
+    return kernel._replace(inputs=inputs)
+
+
+def computed_by(placed: Iterable[tuple[ModelNode, Reason]]) -> frozenset[Hashable]:
+    """Return the values that may be folded, but are computed as the model runs, since their nodes are kept."""
+    kept = (node for node, reason in placed if reason.placement is not Placement.GONE)
+    return frozenset(edge for node in kept for edge in node.outputs if edge and edge.is_initialiser)
 
 
 def knows_sizes(kernel: KernelNode) -> bool:

@@ -14,7 +14,16 @@ from numpy.typing import NDArray
 from dml_tile.back_ends.described_node import DescribedNode, DescriptionOutcome, NodePlace
 from dml_tile.back_ends.descriptions import KernelNode, described_operators
 from dml_tile.back_ends.descriptions.node import Input
-from dml_tile.back_ends.graphs import graph_desc, in_graph, member_of, numbered, of_session
+from dml_tile.back_ends.graphs import (
+    computed_by,
+    graph_desc,
+    in_graph,
+    member_of,
+    numbered,
+    of_session,
+    places_computed,
+    without_constants,
+)
 from dml_tile.back_ends.kernels import Version
 from dml_tile.back_ends.partitions import Joining, NodeStep, partitions, sure_edges
 from dml_tile.back_ends.placement import ModelNode, Placement, Reason
@@ -40,10 +49,13 @@ def described_alike(release: Version) -> Version:
 
 
 class _At(NamedTuple):
-    """What decides a node's description besides the node: the release, and whether its model may have graphs."""
+    """What decides a node's description besides the node: the release, whether its model may have graphs, and the
+    places of the inputs that are computed as the model runs, though they may be folded.
+    """
 
     release: Version
     has_graphs: bool
+    computed: tuple[int, ...] = ()
 
 
 class _Ends(NamedTuple):
@@ -78,6 +90,7 @@ class ModelDescriptions:
         It is -1 for a node that has no kernel's view.
         """
         asked = [_At(described_alike(release), may_have_graphs(placed)) for placed, release in placements]
+        computed = [computed_by(placed) for placed, _ in placements]
         where = dict[ModelNode, list[int]]()
         for i, (placed, _) in enumerate(placements):
             for node, reason in placed:
@@ -85,23 +98,24 @@ class ModelDescriptions:
                     where.setdefault(node, []).append(i)
         described: list[dict[ModelNode, _Numbered]] = [{} for _ in placements]
         for node, numbers in where.items():
-            found = self._described(node, dict.fromkeys(asked[i] for i in numbers))
-            for i in numbers:
-                described[i][node] = found[asked[i]]
+            ats = {i: asked[i]._replace(computed=places_computed(node, computed[i])) for i in numbers}
+            found = self._described(node, dict.fromkeys(ats.values()))
+            for i, at in ats.items():
+                described[i][node] = found[at]
         return [
-            self._with_graphs(placed, of_nodes, at)
-            for (placed, _), of_nodes, at in zip(placements, described, asked, strict=True)
+            self._with_graphs(placed, of_nodes, at, each)
+            for (placed, _), of_nodes, at, each in zip(placements, described, asked, computed, strict=True)
         ]
 
     def _with_graphs(
-        self, placed: NodePlacements, described: Mapping[ModelNode, _Numbered], at: _At
+        self, placed: NodePlacements, described: Mapping[ModelNode, _Numbered], at: _At, computed: Set[Hashable]
     ) -> dict[ModelNode, int]:
         """Return the numbers of descriptions, with the edges that CompileGraph may refuse."""
         numbers = {node: number for node, (number, _) in described.items()}
         if at.has_graphs:
             ends, read = {node: each for node, (_, each) in described.items()}, values_read(placed)
             for maker, node, value in _unlike_edges(placed, ends, read):
-                graph = self._graph(maker, node, value, at.release, read)
+                graph = self._graph(maker, node, value, at.release, read, computed)
                 numbers[node] = self._kept(replace(self._found[numbers[node]], graph=graph))
         return numbers
 
@@ -116,8 +130,8 @@ class ModelDescriptions:
         for at in asked:
             if at not in known:
                 read = list[str]()
-                seen = in_graph(seen._replace(release=at.release), at.has_graphs)
-                found[at] = self._new(_noting_reads(seen, read))
+                of_release = without_constants(seen._replace(release=at.release), at.computed)
+                found[at] = self._new(_noting_reads(in_graph(of_release, at.has_graphs), read))
                 if not read:
                     known[at] = found[at]
         return known | found
@@ -140,13 +154,15 @@ class ModelDescriptions:
         value: Hashable,
         release: Version,
         read: Mapping[Hashable, Hashable],
+        computed: Set[Hashable],
     ) -> dict[str, object]:
         """Return the graph of a node's operators behind the one that makes a value."""
         members = []
         for label, node in (("maker", maker), ("reader", reader)):
             kernel = self._kernel_of(node)
             assert kernel is not None
-            seen = in_graph(_seen(node, kernel, release), has_graphs=True)
+            seen = without_constants(_seen(node, kernel, release), places_computed(node, computed))
+            seen = in_graph(seen, has_graphs=True)
             values = [read.get(each, each) for each in (*node.inputs, *node.outputs)]
             members.append(member_of(label, seen, described_operators(NodePlace(""), seen)[1], values))
         return graph_desc([members[0].making(value), members[1]])

@@ -10,7 +10,7 @@ from pathlib import Path
 from dml_tile.back_ends.deployment import Deployment
 from dml_tile.back_ends.described_node import DescribedNode
 from dml_tile.back_ends.descriptions import described_node
-from dml_tile.back_ends.graphs import in_graph, of_session
+from dml_tile.back_ends.graphs import computed_by, in_graph, of_session, places_computed, without_constants
 from dml_tile.back_ends.model_descriptions import described_graphs, may_have_graphs
 from dml_tile.back_ends.placement import Placement
 from dml_tile.back_ends.placer import place
@@ -47,7 +47,13 @@ def read_descriptions(
         if reason.placement is Placement.DIRECTML
     )
     has_graphs = may_have_graphs(nodes)
-    seen = {node: in_graph(of_session(node, kernel, release), has_graphs) for node, kernel in described if kernel}
+    computed = computed_by(nodes)
+    kernels_seen = (
+        (node, without_constants(of_session(node, kernel, release), places_computed(node, computed)))
+        for node, kernel in described
+        if kernel
+    )
+    seen = {node: in_graph(kernel, has_graphs) for node, kernel in kernels_seen}
     if as_graphs:
         results = {scanned[0].graph.values[value.name].edge for value in models[0].graph.output}
         yield from described_graphs(nodes, seen, results)
