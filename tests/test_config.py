@@ -172,7 +172,7 @@ MANY = [f"onnxruntime-directml-1.17.{i}" for i in range(101)]
         ('per-file-ignores = {"*" = ["xyz"]}', "tool.dml-tile.per-file-ignores: no rule is named 'xyz'"),
         ('per-file-ignores = {"*" = 1}', "tool.dml-tile.per-file-ignores.* is 1; an array was expected"),
         ('via = "otr"', "tool.dml-tile.via: there is no back end 'otr'; did you mean ort"),
-        ('dim = ["batch"]', "tool.dml-tile.dim: 'batch' is not of the form NAME=SIZE, with digits for a size, 18 at most"),
+        ('dim = ["n"]', "tool.dml-tile.dim: 'n' is not of the form NAME=SIZE, with digits for a size, 18 at most"),
         ('input-shape = ["x=1,"]', "tool.dml-tile.input-shape: 'x=1,' is not of the form INPUT=SIZE,SIZE,…"),
         ('fail-on = "all"', "tool.dml-tile.fail-on is 'all'; 'error', 'warning', 'note' or 'never' was expected"),
         ("strict-files = 1", "tool.dml-tile.strict-files is 1; true or false was expected"),

@@ -249,6 +249,22 @@ def test_a_process_that_dies_costs_the_file_that_it_dies_of_each_time(
         assert not summary.is_whole
 
 
+@pytest.mark.long
+def test_a_process_that_begins_as_its_pool_breaks_is_ended(zoo: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = SpawnProcess.start
+
+    def begin_late(process: SpawnProcess) -> None:
+        for other in multiprocessing.active_children():
+            other.join(1)
+        begun(process)
+
+    monkeypatch.setattr(SpawnProcess, "start", begin_late)
+    monkeypatch.setattr(sweep_module, "begin", deadly.begin)
+    with processes(2) as workers:
+        list(workers.events(CHECK, [write("dies.json", TILE), *zoo]))
+    assert not multiprocessing.active_children()
+
+
 def test_processes_that_cannot_start_are_one_error(zoo: list[str], call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(process: object) -> None:
         raise BlockingIOError(11, "Resource temporarily unavailable")

@@ -144,6 +144,7 @@ class Workers:
         except Exception as error:
             if not self.new or not isinstance(error, BrokenExecutor):
                 raise BrokenExecutor(f"{files[0]} and the files after it cannot be checked: {error}") from error
+        _kill_processes()
         self.executor.shutdown()
         self.executor = self.new()
         return self._send(setup, baseline, files)
@@ -173,6 +174,12 @@ def _cause_of_failure(error: Exception) -> str:
     return f"its worker failed: {type(error).__name__}: {error}"
 
 
+def _kill_processes() -> None:
+    """Kill the processes of a pool, which ends no busy one before Python 3.14, and none that began as it broke."""
+    for process in active_children():
+        process.kill()
+
+
 @contextmanager
 def processes(jobs: int) -> Iterator[Workers]:
     """Yield ``jobs`` processes of this machine, which end with the block; at once if an error ends it."""
@@ -181,8 +188,7 @@ def processes(jobs: int) -> Iterator[Workers]:
     try:
         yield workers
     except BaseException:
-        for process in active_children():  # before Python 3.14, an executor cannot end busy processes
-            process.kill()
+        _kill_processes()
         raise
     finally:
         workers.executor.shutdown()
