@@ -266,3 +266,15 @@ def test_a_convolution_along_other_dimensions_is_refused() -> None:
     given = {"InputTensor": ones(2, 2, 3, dtype=np.uint8), "FilterTensor": ones(1, 2, 2, dtype=np.uint8)}
     with pytest.raises(DmlError, match="DML-EXECUTE-operator"):
         evaluate(desc, given, "6_2", against="runtime")
+
+
+def test_a_backward_convolution_whose_stride_is_0_is_refused() -> None:
+    """DirectML takes it, and what it computes was not measured; a forward one is executed."""
+    lists = {"Strides": [0], "Dilations": [1], "StartPadding": [0], "EndPadding": [0], "OutputPadding": [0]}
+    tensors = {"InputTensor": tensor(1, 1, 2), "FilterTensor": tensor(1, 1, 2), "OutputTensor": tensor(1, 1, 2)}
+    fields = tensors | lists | {"Mode": 1, "DimensionCount": 1, "GroupCount": 1}
+    given = {"InputTensor": ones(1, 1, 2), "FilterTensor": ones(1, 1, 2)}
+    forward, backward = (OperatorDesc(type="CONVOLUTION", desc=fields | {"Direction": each}) for each in (0, 1))
+    assert evaluate(forward, given, "6_2", against="runtime")["OutputTensor"].tolist() == [[[2, 2]]]
+    with pytest.raises(DmlError, match="DML-EXECUTE-operator] Strides: 0 was provided"):
+        evaluate(backward, given, "6_2", against="runtime")

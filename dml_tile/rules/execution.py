@@ -72,8 +72,8 @@ def region_is_finite(element: Element, target: Target) -> Iterator[Violation]:
 def operator_is_known(fields: OperatorFields, target: Target) -> Iterator[Violation]:
     """Microsoft's pages tell, or a measurement showed, what an executed operator computes: not MULTIHEAD_ATTENTION1, an
     unknown MaskType, ROI_ALIGN_GRAD of MAX or with OutputROIGradientTensor, several scales of a pooling, a
-    convolution whose DimensionCount is not that of its tensors minus 2, a window of no elements, nor a
-    quantisation whose tensors are not one or two that divide the input's Sizes.
+    convolution whose DimensionCount is not that of its tensors minus 2, a backward one with a stride of 0, a window of
+    no elements, nor a quantisation whose tensors are not one or two that divide the input's Sizes.
     """
     name = fields.operator.name
     if name not in values():
@@ -82,6 +82,8 @@ def operator_is_known(fields: OperatorFields, target: Target) -> Iterator[Violat
         yield Violation("ReductionFunction", f"{name} is executed for AVERAGE, with OutputGradientTensor only")
     elif 0 in (fields.get("WindowSize") or ()):
         yield Violation("WindowSize", "0 was provided; windows of at least one element are executed")
+    elif "FilterTensor" in fields.values and fields.get("Direction") and 0 in fields["Strides"]:
+        yield Violation("Strides", "0 was provided; backward convolutions with strides of at least 1 are executed")
     elif "FilterTensor" in fields.values:
         yield from _other_dimensions(fields["DimensionCount"], fields["FilterTensor"].desc.dimension_count)
     elif name == "MULTIHEAD_ATTENTION" and fields["MaskType"] > BOOLEAN:

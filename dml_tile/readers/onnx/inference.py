@@ -22,14 +22,14 @@ DISTRUSTED: Final = {
     "Attention": "gives 0 for a size, or forgets the past, in later outputs, and in the first where a hidden size is "
     "not known",
     "Cast": "passes on the name of a size that the type may not hold, as bool, int8 and float do not",
-    "GatherND": "ends the process at negative sizes, and at negative numbers of batch dimensions",
+    "GatherND": "may end the process",
 } | dict.fromkeys(
     (
         "EyeLike",
         "RegexFullMatch",
         *(f"ai.onnx.ml.{name}" for name in ("DictVectorizer", "LabelEncoder", "TreeEnsemble")),
     ),
-    "ends the process at an input of an unknown type",
+    "may end the process",
 )
 """Operators whose inference is not believed, with the reason; a test compares all others with onnx's own cases."""
 
@@ -42,11 +42,11 @@ _PACKED_RANK: Final = 3
 """The rank of queries, keys and values with the heads in the last dimension."""
 
 EQUATION: Final = re.compile(r"(?:[ A-Za-z,]|\.\.\.)*(?:->(?:[ A-Za-z]|\.\.\.)*)?")
-"""The equations of Einsum that onnx's inference takes: it does not return from blanks other than spaces."""
+"""The equations of Einsum that onnx's inference is given."""
 
 
 GATHERED: Final = range(2**31)
-"""The sizes and numbers of batch dimensions of GatherND that onnx's inference takes: it ends the process at others."""
+"""The sizes and numbers of batch dimensions of GatherND that onnx's inference is given."""
 
 
 def _returns(node: Node) -> bool:
