@@ -139,11 +139,16 @@ class Workers:
                     future.cancel()
 
     def _send(self, setup: bytes, baseline: Baseline | None, files: list[str]) -> Future[bytes]:
-        try:
-            return self.executor.submit(check_chunk, setup, files, baseline and baseline.of(files))
-        except Exception as error:
-            if not self.new or not isinstance(error, BrokenExecutor):
-                raise BrokenExecutor(f"{files[0]} and the files after it cannot be checked: {error}") from error
+        of_files = baseline and baseline.of(files)
+        for is_last in (not self.new, True):  # a pool that breaks as a process begins says so at the second attempt
+            try:
+                return self.executor.submit(check_chunk, setup, files, of_files)
+            except Exception as error:
+                if self.new and isinstance(error, BrokenExecutor):
+                    break
+                if is_last:
+                    raise BrokenExecutor(f"{files[0]} and the files after it cannot be checked: {error}") from error
+        assert self.new
         _kill_processes()
         self.executor.shutdown()
         self.executor = self.new()
